@@ -26,8 +26,8 @@
 //     server's clock is set back, pending tasks wait longer. If it is set, leases start again
 //     at the next command of a process, provided that the process also sent the command before.
 //   - Nothing is held while a handler runs: no transaction, no lock, no connection.
-//   - A transaction holds its shard's lock for two round trips. The server ends it after 10 s if
-//     the process or its host is gone.
+//   - A transaction usually holds its shard's lock for two round trips. The server ends it after
+//     10 s if the process or its host is gone.
 //   - A transaction that fails with a deadlock, a serialization failure or a lost connection is
 //     repeated, unless it may have been committed. Then the command's stamp decides when the
 //     command is sent again.
@@ -38,7 +38,8 @@
 //
 // A Store runs package machine over the tables of a schema. A process puts all calls that wait
 // for a shard into one transaction, which takes two round trips: the first takes the shard's
-// advisory lock and reads, the second writes and commits. The numbers and the senders are
+// advisory lock and reads, the second writes and commits. If no other process has changed the
+// shard lately, new tasks take one. The numbers and the senders are
 // versions that are inserted and deleted, never updated in place: reading one takes the same time
 // while an old snapshot keeps dead rows.
 //

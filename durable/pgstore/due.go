@@ -12,60 +12,46 @@ import (
 )
 
 const (
-	nextDue = `SELECT k.n, t.at FROM unnest($2::text[], $3::text[]) WITH ORDINALITY k(handler, schedule, n)
-		CROSS JOIN LATERAL (SELECT at FROM tickless.tasks WHERE shard = $1 AND state = 1 AND NOT suspect AND handler = k.handler AND schedule = k.schedule
-			AND at > (SELECT tickless.clock()) ORDER BY at LIMIT 1) t`
-	dueTasks = `SELECT k.n, ` + taskColumns + ` FROM unnest($2::text[], $3::text[], $4::int8[]) WITH ORDINALITY k(handler, schedule, since, n)
-		CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tickless.tasks t WHERE shard = $1 AND state = 1 AND NOT suspect AND handler = k.handler AND schedule = k.schedule
-			AND at >= k.since AND at <= (SELECT tickless.clock()) ORDER BY at LIMIT $5) t`
-	suspectTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state = 1 AND t.suspect
-		AND t.handler = ANY($2) AND (t.schedule = '' OR t.schedule = ANY($3)) ORDER BY t.at LIMIT $4`
+	// dueTasks selects up to $6 due tasks of each kind and, if $7, a nextTask.
+	dueTasks = `SELECT k.n, t.* FROM (SELECT tickless.clock() AS now OFFSET 0) c CROSS JOIN unnest($2::text[], $3::text[], $4::int8[], $5::text[]) WITH ORDINALITY k(handler, schedule, since, since_id, n)
+		CROSS JOIN LATERAL ((SELECT ` + taskColumns + ofKind + ` AND (at, id) >= (k.since, k.since_id) AND at <= c.now ORDER BY at, id LIMIT $6)
+			UNION ALL (SELECT ` + nextTask + ofKind + ` AND $7 AND at > c.now ORDER BY at LIMIT 1)) t`
+	ofKind       = ` FROM tickless.tasks WHERE shard = $1 AND state = 1 AND NOT suspect AND handler = k.handler AND schedule = k.schedule`
+	suspectTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks WHERE shard = $1 AND state = 1 AND suspect
+		AND handler = ANY($2) AND (schedule = '' OR schedule = ANY($3)) ORDER BY at LIMIT $4`
 )
 
-func handlersAndSchedules(kinds []*dueRows) (handlers, schedules []string) {
-	for _, k := range kinds {
-		handlers, schedules = append(handlers, k.handler), append(schedules, k.schedule)
-	}
-	return handlers, schedules
-}
-
-// loadDue adds a query for the oldest due tasks of each kind, up to n of each.
-func (ix *index) loadDue(b *pgx.Batch, kinds []*dueRows, n int) {
+// loadDue adds a query for the oldest due tasks of each kind, up to n of each, or for the times
+// when the next ones are due, or for both.
+func (ix *index) loadDue(b *pgx.Batch, kinds []*dueRows, n int, next bool) {
 	if len(kinds) == 0 {
 		return
 	}
-	handlers, schedules := handlersAndSchedules(kinds)
-	since := make([]int64, len(kinds))
-	for i, k := range kinds {
-		ix.due[k.kind], k.tasks, k.until = k, nil, machine.Never
-		since[i] = int64(ix.memory.from[k.kind])
+	var handlers, schedules, ids []string
+	var since []int64
+	for _, k := range kinds {
+		if n > 0 {
+			ix.due[k.kind], k.tasks, k.until, k.next = k, nil, machine.Never, 0
+		}
+		if next {
+			k.next = machine.Never
+		}
+		from := ix.memory.from[k.kind]
+		handlers, schedules, since, ids = append(handlers, k.handler), append(schedules, k.schedule), append(since, int64(from.at)), append(ids, from.id)
 	}
 	ix.query(b, func(rows pgx.Rows) {
 		var number int
 		x := scanTask(rows, &number)
 		k := kinds[number-1]
+		if x.State == 0 {
+			k.next = x.At
+			return
+		}
 		at := x.At // as stored
 		if k.tasks = append(k.tasks, ix.cache(x)); len(k.tasks) == n {
 			k.until = at
 		}
-	}, dueTasks, ix.shard, handlers, schedules, since, n)
-}
-
-// loadNextDue adds a query for when the first task of each kind is due that is not due now.
-func (ix *index) loadNextDue(b *pgx.Batch, kinds []*dueRows) {
-	if len(kinds) == 0 {
-		return
-	}
-	for _, k := range kinds {
-		k.next = machine.Never
-	}
-	handlers, schedules := handlersAndSchedules(kinds)
-	ix.query(b, func(rows pgx.Rows) {
-		var number int
-		var at int64
-		must(rows.Scan(&number, &at))
-		kinds[number-1].next = store.Time(at)
-	}, nextDue, ix.shard, handlers, schedules)
+	}, dueTasks, ix.shard, handlers, schedules, since, ids, n, next)
 }
 
 // loadSuspects adds a query for the oldest n suspects of a claim.
@@ -109,7 +95,7 @@ func (ix *index) loadClaims(b *pgx.Batch, claims []*store.Claim) {
 	for _, c := range claims {
 		n += c.Max + 1
 		suspects += c.Suspects + 1
-		for _, k := range ix.kindsOf(c, func(h string) bool { return !ix.memory.paused[h] }) {
+		for _, k := range ix.kindsOf(c, func(h string) bool { return !ix.memory.isPaused(h) }) {
 			if ix.due[k.kind] == nil {
 				ix.due[k.kind] = k
 				kinds = append(kinds, k)
@@ -119,10 +105,7 @@ func (ix *index) loadClaims(b *pgx.Batch, claims []*store.Claim) {
 	if len(kinds) == 0 {
 		return
 	}
-	if !ix.memory.isBusy {
-		ix.loadNextDue(b, kinds)
-	}
-	ix.loadDue(b, kinds, rowsOfKind(len(kinds), n))
+	ix.loadDue(b, kinds, rowsOfKind(len(kinds), n), !ix.memory.isBusy)
 	if len(claims) == 1 {
 		ix.loadSuspects(b, claims[0].Handlers, claims[0].Schedules, suspects)
 	}
@@ -169,7 +152,7 @@ func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 			}
 		}
 		var b pgx.Batch
-		ix.loadDue(&b, short, size)
+		ix.loadDue(&b, short, size, false)
 		ix.send(&b)
 		short, due = nil, nil
 		for _, k := range kinds {
@@ -211,7 +194,7 @@ func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 		next = min(next, now) // due suspects of a group are in the place of others
 	}
 	var b pgx.Batch
-	ix.loadNextDue(&b, slices.DeleteFunc(slices.Clone(kinds), func(k *dueRows) bool { return k.next != 0 }))
+	ix.loadDue(&b, slices.DeleteFunc(slices.Clone(kinds), func(k *dueRows) bool { return k.next != 0 }), 0, true)
 	ix.send(&b)
 	for _, k := range kinds {
 		next = min(next, k.next)

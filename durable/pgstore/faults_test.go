@@ -346,7 +346,12 @@ func TestFaults_OldSnapshot(t *testing.T) {
 	defer func(tx pgx.Tx) { _ = tx.Rollback(context.Background()) }(hold())
 	const n = 3000
 	blocks := func(statement string, args ...any) (total int64) {
-		rows, err := s.pool.Query(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT TEXT) "+s.sql(statement), append([]any{pgx.QueryExecModeExec}, args...)...)
+		tx, err := s.pool.Begin(t.Context())
+		require.NoError(t, err)
+		defer func() { _ = tx.Rollback(context.Background()) }()
+		_, err = tx.Exec(t.Context(), "SELECT "+fixPlans)
+		require.NoError(t, err)
+		rows, err := tx.Query(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT TEXT) "+s.sql(statement), append([]any{pgx.QueryExecModeExec}, args...)...)
 		require.NoError(t, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		require.NoError(t, err)
@@ -359,15 +364,22 @@ func TestFaults_OldSnapshot(t *testing.T) {
 		}
 		return total
 	}
-	keys := runWorker(t, c)
 	var items []durable.Item
+	sameTime := durable.At(time.Now().Add(-time.Minute))
 	for i := range n {
-		items = append(items, item(fmt.Sprint("k", i), durable.After(0)))
+		items = append(items, item(fmt.Sprint("k", i), sameTime))
 	}
 	_, err := c.ScheduleBatch(t.Context(), items)
 	require.NoError(t, err)
-	for range n {
-		<-keys
+	r := store.Round{Claim: store.Claim{Asked: true, Max: 100, Handlers: []string{"h"}}, Lease: time.Minute, MaxCrashes: 5}
+	for i := range n / 100 / 2 {
+		a, err := s.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: int64(i + 1), Until: store.Farthest}, r)
+		require.NoError(t, err)
+		require.Len(t, a.Tasks, r.Claim.Max)
+		r.Reports = nil
+		for _, x := range a.Tasks {
+			r.Reports = append(r.Reports, store.Report{Lease: store.Lease{ID: x.ID, Token: x.Token}, End: store.Done, Due: x.Due})
+		}
 	}
 	for i := range 200 {
 		require.NoError(t, schedule(t, c, fmt.Sprint("later", i)))
@@ -408,11 +420,14 @@ func TestFaults_PlansOfEmptyTables(t *testing.T) {
 	}
 	run("SELECT " + strings.ReplaceAll(fixPlans, "true)", "false)"))
 	statements := []struct{ name, types, text, args string }{
-		{"find", "int, text[]", findTasks, "0, '{k7}'"},
-		{"if_changed", "int, text[], text", findIfChanged, "0, '{k7}', ''"},
+		{"find", "int, text[], bool[], text", findTasks, "0, '{k7}', '{f}', ''"},
+		{"if_changed", "int, text[], bool[], text", findTasks, "0, '{k7}', '{t}', ''"},
+		{"add", "int", addTasks, "0, 0, '', 0, 0, '', '0', '{k7}'" + strings.Repeat(", '{}'", 17) + ", 0, 0" + strings.Repeat(", '{}'", 4)},
+		{"due", "int, text[], text[], int8[], text[], int8, bool", dueTasks, "0, '{h}', '{\"\"}', '{7}', '{k7}', 1, true"},
+		{"leases", "int", expiredTasks, "0"},
 		{"move", "int", moveTasks, "0, '{k7}', '{NULL}', '{1}', '{1}', '{1}', '{0}', '{0}', '{0}', '{NULL}', '{f}', '{0}', '{0}'"},
 		{"remove", "int", deleteTasks, "0, '{k7}'"},
-		{"versions", "int, int8, int8", writeVersions, "0, 1000000, 0, '{}', '{}', '{}', '{}', '{s7}', '{1}'"},
+		{"versions", "int", writeVersions, "0, '{s7}', '{1}', 1000000, 0, '{}', '{}', '{}', '{}'"},
 		{"documents", "int", findDocuments, "0, '{s7}', '0'"},
 		{"find_groups", "int", findGroups, "0, '{h}', '{g7}'"},
 		{"drop_groups", "int", dropGroups, "0, '{h}', '{g7}'"},

@@ -32,15 +32,15 @@ const (
 	putGroups = `INSERT INTO tickless.groups (shard, handler, name, until, value) SELECT $1, * FROM unnest($2::text[], $3::text[], $4::int8[], $5::text[])
 		ON CONFLICT (shard, handler, name) DO UPDATE SET until = excluded.until, value = excluded.value`
 
-	ofKind = `FROM tickless.tasks t WHERE t.shard = $1 AND t.grp <> '' AND t.handler = k.handler AND t.grp = k.grp AND t.state = k.state AND t.suspect = k.suspect`
+	ofGroup = `FROM tickless.tasks t WHERE t.shard = $1 AND t.grp <> '' AND t.handler = k.handler AND t.grp = k.grp AND t.state = k.state AND t.suspect = k.suspect`
 	// members selects the first tasks of each schedule in some groups: $4 that are parked and
 	// $5 others.
 	members = `WITH RECURSIVE k AS (
-		SELECT k.*, (SELECT min(t.schedule) ` + ofKind + `) AS schedule
+		SELECT k.*, (SELECT min(t.schedule) ` + ofGroup + `) AS schedule
 			FROM (SELECT g.handler, g.grp, s.state, s.suspect FROM unnest($2::text[], $3::text[]) g(handler, grp)
 				CROSS JOIN (VALUES (1::int2, false), (1::int2, true), (9::int2, false), (9::int2, true)) s(state, suspect)) k
-		UNION ALL SELECT k.handler, k.grp, k.state, k.suspect, (SELECT min(t.schedule) ` + ofKind + ` AND t.schedule > k.schedule) FROM k WHERE k.schedule IS NOT NULL)
-		SELECT ` + taskColumns + ` FROM k CROSS JOIN LATERAL (SELECT t.ctid, t.* ` + ofKind + ` AND t.schedule = k.schedule
+		UNION ALL SELECT k.handler, k.grp, k.state, k.suspect, (SELECT min(t.schedule) ` + ofGroup + ` AND t.schedule > k.schedule) FROM k WHERE k.schedule IS NOT NULL)
+		SELECT t.* FROM k CROSS JOIN LATERAL (SELECT ` + taskColumns + ` ` + ofGroup + ` AND t.schedule = k.schedule
 			ORDER BY t.at LIMIT CASE WHEN k.state = 9 THEN $4::int8 ELSE $5::int8 END) t WHERE k.schedule IS NOT NULL`
 )
 

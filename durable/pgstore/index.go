@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/batch"
@@ -21,7 +24,7 @@ type call = batch.Call[*index]
 // were before, so each method puts the changed tasks in their place.
 type index struct {
 	ctx      context.Context
-	session  session
+	conn     *pgxpool.Conn
 	store    *Store
 	shard    int
 	memory   *memory    // of the transaction before; empty for readers
@@ -31,6 +34,7 @@ type index struct {
 	hasInbox             bool
 	horizon, nextHorizon horizon
 	inboxLeft            bool // more tasks wait than were drained
+	guesses              bool // see guess
 
 	now           machine.Moment
 	numbers       numbers
@@ -38,20 +42,15 @@ type index struct {
 	tasks         map[string]*cachedTask
 	dirtyTasks    []*cachedTask // changed, but not written
 	documents     map[string]*document
-	dirtyNames    []string // of changed documents
-	limits        map[string]*machine.Limit
-	storedLimits  map[string]machine.Limit
+	dirtyNames    []string                  // of changed documents
+	limits        map[string]*machine.Limit // nil until they are read
+	storedLimits  string                    // as JSON
 	due           map[kind]*dueRows
 	suspects      *suspectRows // nil until they are read
 	leases        *leases
 	expiry        store.Time // when the first stored Past entry expires that Over has not read
 	groups        map[machine.GroupKey]*cachedGroup
 	firstGroups   *groupRows // nil until they are read
-}
-
-// A session is a connection or a transaction.
-type session interface {
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
 // numbers are a shard's numbers, as the version with the empty name has them.
@@ -113,8 +112,8 @@ type leases struct {
 
 func must(err error) { batch.Must(err) }
 
-func newIndex(ctx context.Context, session session, s *Store, x *shard, m *memory) *index {
-	return &index{memory: m, ctx: ctx, session: session, store: s, shard: x.number, horizon: *x.horizon.Load(),
+func newIndex(ctx context.Context, conn *pgxpool.Conn, s *Store, x *shard, m *memory) *index {
+	return &index{memory: m, ctx: ctx, conn: conn, store: s, shard: x.number, horizon: *x.horizon.Load(),
 		tasks: make(map[string]*cachedTask), documents: make(map[string]*document), due: make(map[kind]*dueRows), groups: make(map[machine.GroupKey]*cachedGroup)}
 }
 
@@ -130,7 +129,10 @@ func (ix *index) query(b *pgx.Batch, f func(rows pgx.Rows), statement string, ar
 
 func (ix *index) send(b *pgx.Batch) {
 	if b.Len() > 0 {
-		must(ix.session.SendBatch(ix.ctx, b).Close())
+		if ix.guesses {
+			must(errNotRemembered)
+		}
+		must(ix.conn.SendBatch(ix.ctx, b).Close())
 	}
 }
 
@@ -161,6 +163,7 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 	if missing == nil {
 		return
 	}
+	before := ix.store.steady() // so that a later time by this clock is never before the server's
 	ix.query(b, func(rows pgx.Rows) {
 		var name string
 		var current horizon
@@ -170,7 +173,7 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 		must(rows.Scan(&name, &version, &at, &value, &now, &current.from, &current.server, &hasInbox))
 		switch d := ix.documents[name]; {
 		case name == "":
-			ix.now = machine.Moment{Wall: store.Time(now), Steady: ix.store.steady(), Boot: ix.store.steadyName}
+			ix.now = machine.Moment{Wall: store.Time(now), Steady: before, Boot: ix.store.steadyName}
 			ix.hasInbox, ix.nextHorizon = hasInbox, current
 			if current.server != ix.horizon.server {
 				ix.hasInbox, ix.horizon.from = true, "0"
@@ -179,10 +182,22 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 			must(json.Unmarshal(value, &ix.numbers))
 			ix.numbers.version, ix.numbers.ends, ix.numbers.text = version, store.Time(at), string(value)
 			ix.storedNumbers = ix.numbers
+			if ix.numbers.text != ix.memory.numbers.text {
+				for id := range ix.memory.running {
+					if ix.tasks[id] != nil {
+						ix.tasks[id] = new(cachedTask)
+					}
+				}
+				ix.memory.running = nil
+			}
+			// A repeated command changes only its sender, if the clocks stand.
+			if ix.numbers.text != ix.memory.numbers.text || version != ix.memory.numbers.version {
+				ix.memory.senders, ix.memory.calm = nil, 0
+			}
 		case version == 0:
 		case name == limitsName:
 			d.version = version
-			must(json.Unmarshal(value, &ix.storedLimits))
+			ix.storedLimits = string(value)
 		default:
 			d.version, d.sender = version, new(machine.Sender)
 			must(json.Unmarshal(value, d.sender))
@@ -191,117 +206,89 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 }
 
 const (
-	// The subquery with LIMIT, and ctid = ANY elsewhere, fix the plan. A plan that was made
-	// while the table was small could otherwise read all rows of the shard.
-	findTasks = `SELECT ` + taskColumns + ` FROM unnest($2::text[]) k(id)
-		CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tickless.tasks t WHERE t.shard = $1 AND t.id = k.id LIMIT 1) t`
-	// findIfChanged selects nothing if nobody has changed the shard since it had some numbers.
-	findIfChanged = findTasks + ` WHERE (SELECT value FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1) <> $3`
+	latestNumbers = `FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1`
+	// findTasks selects tasks, but remembered ones only if the shard has other numbers now. The
+	// subquery with LIMIT, and ctid = ANY elsewhere, fix the plan. A plan that was made while the
+	// table was small could otherwise read all rows of the shard.
+	findTasks = `SELECT t.* FROM unnest($2::text[], $3::bool[]) k(id, remembered)
+		CROSS JOIN LATERAL (SELECT ` + taskColumns + ` FROM tickless.tasks WHERE shard = $1 AND id = k.id LIMIT 1) t
+		WHERE NOT k.remembered OR (SELECT value ` + latestNumbers + `) <> $4`
 )
 
-// loadTasks adds a query for the tasks that are not cached.
+// loadTasks adds a query for the tasks that are not cached. It takes remembered tasks, which
+// loadDocuments drops if they may have changed.
 func (ix *index) loadTasks(b *pgx.Batch, ids []string) {
 	var missing []string
+	var remembered []bool
 	for _, id := range ids {
 		if ix.tasks[id] == nil {
-			ix.tasks[id] = new(cachedTask)
-			missing = append(missing, encodeID(id))
+			x := ix.memory.running[id]
+			missing, remembered = append(missing, encodeID(id)), append(remembered, x != nil)
+			ix.tasks[id] = cmp.Or(x, new(cachedTask))
 		}
 	}
 	if missing != nil {
 		ix.query(b, func(rows pgx.Rows) {
 			x := scanTask(rows)
 			ix.tasks[x.ID] = x
-		}, findTasks, ix.shard, missing)
+		}, findTasks, ix.shard, missing, remembered, ix.memory.numbers.text)
 	}
 }
 
 // A memory is what a shard remembers after its latest transaction.
 type memory struct {
-	// running are the running tasks, for their reports. They are valid while the shard has the
-	// same numbers. Its version alone does not tell: after a failover to a standby that lags,
-	// other commands may have the same.
-	numbers string
+	// running are the running tasks, for their reports, and senders the latest commands. They
+	// are valid while the shard has the same numbers. Its version alone does not tell: after a
+	// failover to a standby that lags, other commands may have the same.
+	numbers numbers
 	running map[string]*cachedTask
-	// from says from which time on there are due tasks of a kind, and fromPast Past entries, so
-	// that a claim does not meet the dead rows of earlier tasks while an old snapshot keeps
-	// them. They are valid while numbers.Backdated is the same.
+	senders map[string]*document
+	calm    int // how many transactions since another Store has changed the shard: see guess
+	// from says where the due tasks of a kind begin, and fromPast the Past entries, so that a
+	// claim does not meet the dead rows of earlier tasks. They are valid while
+	// numbers.Backdated is the same.
 	backdated int64
-	from      map[kind]store.Time
+	from      map[kind]position
 	fromPast  store.Time
 	isBusy    bool // more tasks were due than were claimed
-	// paused are the handlers that were paused when the limits were last read: a claim does
-	// not read their tasks in advance.
-	paused    map[string]bool
-	hasGroups bool // some groups have a state
+	// limits are those that were last read. A claim does not read the tasks of handlers in
+	// advance that were paused then.
+	limits map[string]*machine.Limit
+}
+
+func (m *memory) isPaused(handler string) bool {
+	l := m.limits[handler]
+	return l != nil && l.Paused != 0
+}
+
+// A position is one in the order of an index: by time, then by id as stored.
+type position struct {
+	at store.Time
+	id string
 }
 
 // slack is how long before a command's time a task may become due without being backdated.
 const slack = store.Time(time.Second / time.Microsecond)
 
-// Limits of what a memory has: the running tasks, and the bytes in the record of such a
-// task.
+// Limits of what a memory has: the running tasks, the senders, and the bytes in the record of
+// a running task.
 const (
 	maxRunning  = 1000
+	maxSenders  = 1000
 	smallRecord = 1 << 10
 )
 
-// loadRemembered takes tasks from the memory. It adds a query in case they have changed.
-func (ix *index) loadRemembered(b *pgx.Batch, m *memory, ids []string) {
-	var remembered []string
-	for _, id := range ids {
-		if x := m.running[id]; x != nil && ix.tasks[id] == nil {
-			ix.tasks[id] = x
-			remembered = append(remembered, encodeID(id))
-		}
-	}
-	if remembered == nil {
-		return
-	}
-	var changed []*cachedTask
-	b.Queue(ix.store.sql(findIfChanged), ix.shard, remembered, m.numbers).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			changed = append(changed, scanTask(rows))
-		}
-		if ix.numbers.text != m.numbers {
-			for _, id := range remembered {
-				ix.tasks[decodeID(id)] = new(cachedTask)
-			}
-			for _, x := range changed {
-				ix.tasks[x.ID] = x
-			}
-		}
-		return rows.Err()
-	})
-}
-
 // remember returns the memory after the transaction has committed.
 func (ix *index) remember(m memory) memory {
-	if m.from == nil || ix.numbers.Backdated != m.backdated {
-		m.from, m.fromPast, m.backdated = make(map[kind]store.Time), 0, ix.numbers.Backdated
+	if ix.numbers.Backdated != m.backdated {
+		m.from, m.fromPast, m.backdated = make(map[kind]position), 0, ix.numbers.Backdated
+	} else {
+		m.noteClaimed(ix)
 	}
-	if len(ix.due) > 0 {
-		m.isBusy = false
+	if ix.limits != nil || ix.numbers.Limits == 0 {
+		m.limits = ix.limits
 	}
-	for k, d := range ix.due {
-		from := min(d.until, ix.now.Wall-slack)
-		if i := slices.IndexFunc(d.tasks, func(x *cachedTask) bool { return !x.dirty }); i >= 0 {
-			from = min(from, d.tasks[i].At)
-			m.isBusy = m.isBusy || d.tasks[i].At <= ix.now.Wall
-		}
-		m.from[k] = from
-		m.isBusy = m.isBusy || d.until <= ix.now.Wall
-	}
-	m.fromPast = max(m.fromPast, ix.fromPast)
-	if ix.numbers.Limits == 0 {
-		m.paused = nil
-	} else if ix.limits != nil {
-		m.paused = make(map[string]bool)
-		for h, l := range ix.limits {
-			m.paused[h] = l.Paused != 0
-		}
-	}
-	if ix.storedNumbers.text != m.numbers || m.running == nil {
+	if m.running == nil {
 		m.running = make(map[string]*cachedTask)
 	}
 	for id, x := range ix.tasks {
@@ -312,8 +299,47 @@ func (ix *index) remember(m memory) memory {
 			delete(m.running, id)
 		}
 	}
-	m.numbers, m.hasGroups = ix.numbers.text, ix.numbers.Groups > 0
+	if m.senders == nil || len(m.senders) > maxSenders {
+		m.senders = make(map[string]*document)
+	}
+	for name, d := range ix.documents {
+		if d.dirty {
+			d.version, d.dirty = ix.numbers.version, false
+		}
+		if d.sender != nil {
+			m.senders[name] = d
+		} else {
+			delete(m.senders, name)
+		}
+	}
+	m.numbers = ix.numbers
+	m.calm++
 	return m
+}
+
+// noteClaimed notes where the tasks begin that the transaction's claims have left.
+func (m *memory) noteClaimed(ix *index) {
+	if m.from == nil {
+		m.from = make(map[kind]position)
+	}
+	if len(ix.due) > 0 {
+		m.isBusy = false
+	}
+	for k, d := range ix.due {
+		from, p := position{at: ix.now.Wall - slack}, position{at: d.until}
+		if i := slices.IndexFunc(d.tasks, func(x *cachedTask) bool { return !x.dirty }); i >= 0 {
+			p = position{d.tasks[i].At, encodeID(d.tasks[i].ID)}
+			m.isBusy = m.isBusy || p.at <= ix.now.Wall
+		} else if n := len(d.tasks); n > 0 {
+			p.id = encodeID(d.tasks[n-1].ID)
+		}
+		if cmp.Or(cmp.Compare(p.at, from.at), cmp.Compare(p.id, from.id)) < 0 {
+			from = p
+		}
+		m.isBusy = m.isBusy || d.until <= ix.now.Wall
+		m.from[k] = from
+	}
+	m.fromPast = max(m.fromPast, ix.fromPast)
 }
 
 func (ix *index) Numbers() *machine.Numbers { return &ix.numbers.Numbers }
@@ -380,23 +406,34 @@ func (ix *index) current(stored []*cachedTask, match func(t *machine.Task) bool)
 }
 
 const (
-	firstEnd = `(SELECT at FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1)`
-	nextEnd  = `SELECT coalesce(min(at), $2) FROM (SELECT at FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 2
-		AND at > (SELECT tickless.clock()) AND at >= ` + firstEnd + ` ORDER BY at LIMIT 1) t`
-	expiredTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 2
-		AND t.at >= ` + firstEnd + ` AND t.at <= (SELECT tickless.clock()) ORDER BY t.at`
-	runningTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 2`
-	overTasks    = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.shard = $1 AND t.state > 1 AND t.state = 4 AND t.at >= $4 AND t.at <= $2 ORDER BY t.at LIMIT $3`
-	nextExpiry   = `SELECT coalesce(min(at), $3) FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 4 AND at > $2`
-	countOver    = `SELECT count(*) FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 4 AND at <= $2`
+	// The last row of expiredTasks and of overTasks is a nextTask.
+	expiredTasks = `SELECT t.* FROM (SELECT tickless.clock() AS now, (SELECT at ` + latestNumbers + `) AS ends OFFSET 0) c CROSS JOIN LATERAL (
+		(SELECT ` + taskColumns + ` FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 2 AND at >= c.ends AND at <= c.now ORDER BY at)
+		UNION ALL (SELECT ` + nextTask + ` FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 2 AND at >= c.ends AND at > c.now ORDER BY at LIMIT 1)) t`
+	runningTasks = `SELECT ` + taskColumns + ` FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 2`
+	overTasks    = `(SELECT ` + taskColumns + ` FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 4 AND at >= $4 AND at <= $2 ORDER BY at LIMIT $3)
+		UNION ALL (SELECT ` + nextTask + ` FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 4 AND at > $2 ORDER BY at LIMIT 1)`
+	countOver = `SELECT count(*) FROM tickless.tasks WHERE shard = $1 AND state > 1 AND state = 4 AND at <= $2`
 )
 
-// loadLeases adds queries for expired leases.
+// queryTasks adds a query that calls add for each task as stored. It sets next to the time of a
+// nextTask, or to machine.Never.
+func (ix *index) queryTasks(b *pgx.Batch, next *store.Time, add func(x *cachedTask), statement string, args ...any) {
+	*next = machine.Never
+	ix.query(b, func(rows pgx.Rows) {
+		if x := scanTask(rows); x.State != 0 {
+			add(x)
+		} else {
+			*next = x.At
+		}
+	}, statement, args...)
+}
+
+// loadLeases adds a query for expired leases.
 func (ix *index) loadLeases(b *pgx.Batch) {
 	l := new(leases)
 	ix.leases = l
-	ix.query(b, func(rows pgx.Rows) { must(rows.Scan((*int64)(&l.next))) }, nextEnd, ix.shard, int64(machine.Never))
-	ix.query(b, func(rows pgx.Rows) { l.expired = append(l.expired, ix.cache(scanTask(rows))) }, expiredTasks, ix.shard)
+	ix.queryTasks(b, &l.next, func(x *cachedTask) { l.expired = append(l.expired, ix.cache(x)) }, expiredTasks, ix.shard)
 }
 
 func (ix *index) needLeases() *leases {
@@ -440,8 +477,7 @@ func (ix *index) pastFrom() store.Time {
 func (ix *index) Over(now store.Time, n int) []*machine.Task {
 	var stored []*cachedTask
 	var b pgx.Batch
-	ix.query(&b, func(rows pgx.Rows) { stored = append(stored, ix.cache(scanTask(rows))) }, overTasks, ix.shard, int64(now), n, int64(ix.pastFrom()))
-	ix.query(&b, func(rows pgx.Rows) { must(rows.Scan((*int64)(&ix.expiry))) }, nextExpiry, ix.shard, int64(now), int64(machine.Never))
+	ix.queryTasks(&b, &ix.expiry, func(x *cachedTask) { stored = append(stored, ix.cache(x)) }, overTasks, ix.shard, int64(now), n, int64(ix.pastFrom()))
 	ix.send(&b)
 	ix.fromPast = now - slack
 	if len(stored) > 0 {
@@ -478,20 +514,13 @@ func (ix *index) findDocument(name string) *document {
 	return ix.documents[name]
 }
 
-func (ix *index) changeDocument(d *document, name string) {
-	if !d.dirty {
-		d.dirty = true
-		ix.dirtyNames = append(ix.dirtyNames, name)
-	}
-}
-
 // Limits returns the limits by handler.
 func (ix *index) Limits() map[string]*machine.Limit {
 	if ix.limits == nil {
 		ix.findDocument(limitsName)
 		ix.limits = make(map[string]*machine.Limit)
-		for h, l := range ix.storedLimits {
-			ix.limits[h] = &l
+		if ix.storedLimits != "" {
+			must(json.Unmarshal([]byte(ix.storedLimits), &ix.limits))
 		}
 	}
 	return ix.limits
@@ -513,7 +542,10 @@ func (ix *index) Sender(name string) *machine.Sender { return ix.findDocument(na
 func (ix *index) Remember(name string, x *machine.Sender) {
 	d := ix.findDocument(name)
 	d.sender = x
-	ix.changeDocument(d, name)
+	if !d.dirty {
+		d.dirty = true
+		ix.dirtyNames = append(ix.dirtyNames, name)
+	}
 }
 
 // Gone returns senders whose last command was before a time. It checks at most 64 versions,
@@ -551,17 +583,40 @@ const (
 	goneSenders = `SELECT name FROM (SELECT name, at FROM tickless.versions WHERE shard = $1 AND name > $2 AND name > '!' ORDER BY name, version LIMIT 64) v WHERE at < $3 LIMIT $4`
 	workers     = `SELECT value FROM tickless.versions WHERE shard = $1 AND worker`
 
-	insertTasks = `INSERT INTO tickless.tasks (shard, id, state, at, handler, schedule, record, due, attempts, token, lease, more, suspect, worker, version, grp)
-		SELECT $1, * FROM unnest($2::text[], $3::int2[], $4::int8[], $5::text[], $6::text[], $7::bytea[], $8::int8[], $9::int4[], $10::int8[], $11::int8[], $12::text[], $13::bool[], $14::int8[], $15::int8[], $16::text[])`
 	moveTasks = `UPDATE tickless.tasks t SET state = x.state, at = x.at, due = x.due, attempts = x.attempts, token = x.token, lease = x.lease, more = x.more, suspect = x.suspect, worker = x.worker, version = x.version
 		FROM (SELECT *, coalesce(ctid::tid, (SELECT t.ctid FROM tickless.tasks t WHERE t.shard = $1 AND t.id = x.id)) AS tid
 			FROM unnest($2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::int4[], $8::int8[], $9::int8[], $10::text[], $11::bool[], $12::int8[], $13::int8[]) x(id, ctid, state, at, due, attempts, token, lease, more, suspect, worker, version)
 			OFFSET 0) x WHERE t.ctid = x.tid`
-	deleteTasks   = `DELETE FROM tickless.tasks WHERE ctid = ANY (ARRAY(SELECT (SELECT t.ctid FROM tickless.tasks t WHERE t.shard = $1 AND t.id = k.id) FROM unnest($2::text[]) k(id)))`
-	writeVersions = `WITH old AS (DELETE FROM tickless.versions WHERE ctid = ANY (ARRAY(SELECT (SELECT v.ctid FROM tickless.versions v WHERE v.shard = $1 AND v.name = x.name AND v.version = x.version)
-			FROM unnest($8::text[], $9::int8[]) x(name, version))))
-		INSERT INTO tickless.versions (shard, version, wakes, name, at, worker, value) SELECT $1, $2, $3, * FROM unnest($4::text[], $5::int8[], $6::bool[], $7::text[])`
+	deleteTasks = `DELETE FROM tickless.tasks WHERE ctid = ANY (ARRAY(SELECT (SELECT t.ctid FROM tickless.tasks t WHERE t.shard = $1 AND t.id = k.id) FROM unnest($2::text[]) k(id)))`
+
+	// In these, %s is for addTasks, and ? for the next parameter.
+	insertInto = `INSERT INTO tickless.tasks (shard, id, handler, schedule, record, grp, state, at, due, attempts, token, lease, more, suspect, worker, version)
+		SELECT $1, x.* FROM %s unnest(?::text[], ?::text[], ?::text[], ?::bytea[], ?::text[], ?::int2[], ?::int8[], ?::int8[], ?::int4[], ?::int8[], ?::int8[], ?::text[], ?::bool[], ?::int8[], ?::int8[]) x`
+	replaceVersions = `old AS (DELETE FROM tickless.versions WHERE ctid = ANY (ARRAY(SELECT (SELECT v.ctid FROM tickless.versions v WHERE v.shard = $1 AND v.name = x.name AND v.version = x.version)
+			FROM %[1]s unnest(?::text[], ?::int8[]) x(name, version))))
+		INSERT INTO tickless.versions (shard, version, wakes, name, at, worker, value) SELECT $1, ?::int8, ?::int8, x.* FROM %[1]s unnest(?::text[], ?::int8[], ?::bool[], ?::text[]) x`
+	// isSame selects a row if the shard has some numbers, its inbox is empty, none of some tasks
+	// exists, and the time is the one that was assumed: see guess.
+	isSame = `SELECT WHERE (?::int8, ?::text) = (SELECT version, value ` + latestNumbers + `) AND abs(tickless.clock() - ?::int8) < ?::int8
+		AND pg_postmaster_start_time()::text = ? AND NOT EXISTS (SELECT FROM tickless.inbox WHERE shard = $1 AND tx >= ?::text::xid8)
+		AND NOT EXISTS (SELECT FROM unnest(?::text[]) k(id) CROSS JOIN LATERAL (SELECT FROM tickless.tasks t WHERE t.shard = $1 AND t.id = k.id LIMIT 1) t)`
 )
+
+var (
+	insertTasks   = number(fmt.Sprintf(insertInto, ""))
+	writeVersions = number(`WITH ` + fmt.Sprintf(replaceVersions, ""))
+	// addTasks does both if isSame selects a row.
+	addTasks = number(`WITH same AS MATERIALIZED (` + isSame + `), added AS (` + fmt.Sprintf(insertInto, "same,") + `), ` + fmt.Sprintf(replaceVersions, "same,"))
+)
+
+// number numbers the parameters of a statement that are written as a question mark. $1 is the shard.
+func number(statement string) string {
+	parts := strings.Split(statement, "?")
+	for i := range parts[1:] {
+		parts[i] += fmt.Sprint("$", i+2)
+	}
+	return strings.Join(parts, "")
+}
 
 // isSameSlice reports whether two records are the same slice. That is enough, because
 // package machine never changes the bytes of a record.
@@ -569,10 +624,8 @@ func isSameSlice(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// writeChanges adds statements that write all changes.
-func (ix *index) writeChanges(b *pgx.Batch) {
-	var gone []string
-	var inserted, moved taskRows
+// changes returns what becomes of the changed tasks' rows.
+func (ix *index) changes() (gone []string, inserted, moved []*cachedTask) {
 	if ix.now.Wall < ix.storedNumbers.Wall {
 		ix.numbers.Backdated++
 	}
@@ -592,10 +645,10 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 				gone = append(gone, encodeID(x.storedTask.ID))
 			}
 			if t.State != 0 {
-				inserted.add(x)
+				inserted = append(inserted, x)
 			}
 		default:
-			moved.add(x)
+			moved = append(moved, x)
 		}
 		switch {
 		case t.State == store.Running:
@@ -604,56 +657,51 @@ func (ix *index) writeChanges(b *pgx.Batch) {
 			ix.numbers.Backdated++
 		}
 	}
+	return gone, inserted, moved
+}
+
+// writeChanges adds statements that write all changes.
+func (ix *index) writeChanges(b *pgx.Batch) {
+	gone, inserted, moved := ix.changes()
 	exec := func(statement string, args ...any) {
 		b.Queue(ix.store.sql(statement), append([]any{ix.shard}, args...)...)
 	}
 	if gone != nil {
 		exec(deleteTasks, gone)
 	}
-	if r := &inserted; r.ids != nil {
-		exec(insertTasks, r.ids, r.states, r.ats, r.handlers, r.schedules, r.records, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects, r.workers, r.versions, r.groups)
+	if inserted != nil {
+		exec(insertTasks, insertedColumns(inserted)...)
 	}
-	if r := &moved; r.ids != nil {
-		exec(moveTasks, r.ids, r.ctids, r.states, r.ats, r.dues, r.attempts, r.tokens, r.leases, r.more, r.suspects, r.workers, r.versions)
+	if moved != nil {
+		exec(moveTasks, movedColumns(moved)...)
 	}
 	ix.writeGroups(exec)
-	ix.writeVersions(exec)
+	exec(writeVersions, ix.newVersions()...)
 }
 
-// writeVersions writes the numbers and the changed documents.
-func (ix *index) writeVersions(exec func(statement string, args ...any)) {
-	ix.numbers.text = encodeJSON(&ix.numbers)
-	oldNames, oldVersions := []string{""}, []int64{ix.numbers.version}
-	names, ats, areWorkers, values := []string{""}, []int64{int64(ix.numbers.ends)}, []bool{false}, []string{ix.numbers.text}
-	add := func(name string, at store.Time, worker bool, value any) {
-		names, ats, areWorkers, values = append(names, name), append(ats, int64(at)), append(areWorkers, worker), append(values, encodeJSON(value))
+// newVersions returns the parameters of writeVersions for the numbers and the changed documents.
+func (ix *index) newVersions() []any {
+	var oldNames, names, values []string
+	var oldVersions, ats []int64
+	var areWorkers []bool
+	change := func(name string, old int64, at store.Time, worker bool, value string) {
+		oldNames, oldVersions = append(oldNames, name), append(oldVersions, old)
+		if value != "" {
+			names, ats, areWorkers, values = append(names, name), append(ats, int64(at)), append(areWorkers, worker), append(values, value)
+		}
 	}
-	if ix.limitsChanged() {
-		ix.changeDocument(ix.documents[limitsName], limitsName)
+	ix.numbers.text = encodeJSON(&ix.numbers)
+	change("", ix.numbers.version, ix.numbers.ends, false, ix.numbers.text)
+	if limits := encodeJSON(ix.limits); ix.limits != nil && limits != ix.storedLimits {
+		change(limitsName, ix.documents[limitsName].version, 0, false, limits)
 	}
 	for _, name := range ix.dirtyNames {
-		d := ix.documents[name]
-		if d.version != 0 {
-			oldNames, oldVersions = append(oldNames, name), append(oldVersions, d.version)
-		}
-		switch {
-		case name == limitsName:
-			add(name, 0, false, ix.limits)
-		case d.sender != nil:
-			add(name, d.sender.Seen, d.sender.Claim != nil, d.sender)
+		if d := ix.documents[name]; d.sender == nil {
+			change(name, d.version, 0, false, "")
+		} else {
+			change(name, d.version, d.sender.Seen, d.sender.Claim != nil, encodeJSON(d.sender))
 		}
 	}
-	exec(writeVersions, ix.numbers.version+1, ix.numbers.Wakes, names, ats, areWorkers, values, oldNames, oldVersions)
-}
-
-func (ix *index) limitsChanged() bool {
-	if ix.limits == nil {
-		return false
-	}
-	for h, l := range ix.limits {
-		if old, ok := ix.storedLimits[h]; !ok || old != *l {
-			return true
-		}
-	}
-	return len(ix.limits) != len(ix.storedLimits)
+	ix.numbers.version++
+	return []any{oldNames, oldVersions, ix.numbers.version, ix.numbers.Wakes, names, ats, areWorkers, values}
 }

@@ -93,9 +93,9 @@ const (
 	pageFilter  = ` t.shard = $1 AND (t.at, t.id) > ($3, $4) AND t.at >= $5 AND t.at < $6 AND ($7 = 0 OR t.state = $7 OR $7 = 1 AND t.state IN (6, 9)) AND ($8 = '' OR t.handler = $8)`
 	pageOfKinds = `t.state = 1 AND NOT t.suspect AND t.handler = k.handler AND t.schedule = k.schedule AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT `
 	// pagePending reads only from the pairs whose first tasks are among the first.
-	pagePending = listKinds + ` SELECT ` + taskColumns + ` FROM (SELECT k.* FROM k CROSS JOIN LATERAL (SELECT at, id FROM tickless.tasks t WHERE ` + pageOfKinds + `1) f
+	pagePending = listKinds + ` SELECT t.* FROM (SELECT k.* FROM k CROSS JOIN LATERAL (SELECT at, id FROM tickless.tasks t WHERE ` + pageOfKinds + `1) f
 			WHERE $8 = '' OR k.handler = $8 ORDER BY f.at, f.id LIMIT $2) k
-		CROSS JOIN LATERAL (SELECT t.ctid, t.* FROM tickless.tasks t WHERE ` + pageOfKinds + `$2) t ORDER BY t.at, t.id LIMIT $2`
+		CROSS JOIN LATERAL (SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE ` + pageOfKinds + `$2) t ORDER BY t.at, t.id LIMIT $2`
 	pageRest = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state > 1 AND t.state = $9 AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
 	pageMore = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.more IS NOT NULL AND t.state = $9 AND ` + pageFilter + ` ORDER BY t.at, t.id LIMIT $2`
 	pageRuns = `SELECT ` + taskColumns + ` FROM tickless.tasks t WHERE t.state = 4 AND length(t.record) > 16 AND t.shard = $1

@@ -19,15 +19,19 @@ func encodeJSON(x any) string {
 // encodeID returns an id as the tables have it. PostgreSQL's text cannot contain NUL, which ids
 // of dead letters and of kept runs do. No key contains U+0001, so it stands for NUL and keeps the
 // order. What is not UTF-8 becomes U+0002, which no row contains.
-func encodeID(id string) string {
-	return strings.ToValidUTF8(strings.NewReplacer("\x00", "\x01", "\x01", "\x02").Replace(id), "\x02")
-}
+func encodeID(id string) string { return strings.ToValidUTF8(idEncoder.Replace(id), "\x02") }
+
+var idEncoder = strings.NewReplacer("\x00", "\x01", "\x01", "\x02")
 
 func decodeID(id string) string { return strings.ReplaceAll(id, "\x01", "\x00") }
 
-const taskColumns = `t.id, t.state, t.at, t.handler, t.schedule, t.record, t.due, t.attempts, t.token, t.lease, t.more, t.suspect, t.worker, t.version, t.grp, t.ctid::text`
+const (
+	taskColumns = `id, state, at, handler, schedule, record, due, attempts, token, lease, more, suspect, worker, version, grp, ctid::text`
+	// nextTask are columns of a row that tells only a time.
+	nextTask = `'', 0::int2, at, '', '', NULL, 0, 0, 0, 0, NULL, false, 0, 0, '', ''`
+)
 
-// scanTask reads a row that begins with before and continues with taskColumns.
+// scanTask reads a row that begins with before and continues with taskColumns or nextTask.
 func scanTask(rows pgx.Rows, before ...any) *cachedTask {
 	x := &cachedTask{hasRow: true}
 	t := &x.Task
@@ -65,36 +69,53 @@ func columnState(t *machine.Task) int16 {
 	return int16(t.State)
 }
 
-// taskRows are the columns of several tasks, to write them with one statement.
-type taskRows struct {
-	ids, handlers, schedules, groups []string
-	ctids                            []*string
-	records                          [][]byte
-	more                             []*string
-	states                           []int16
-	ats, dues                        []int64
-	attempts                         []int32
-	tokens, leases, workers          []int64
-	versions                         []int64
-	suspects                         []bool
+// column returns a column of several tasks, to write them with one statement.
+func column[T any](tasks []*cachedTask, value func(x *cachedTask) T) []T {
+	values := make([]T, len(tasks))
+	for i, x := range tasks {
+		values[i] = value(x)
+	}
+	return values
 }
 
-func (r *taskRows) add(x *cachedTask) {
-	t := &x.Task
-	var ctid *string
-	if x.ctid != "" {
-		ctid = &x.ctid
+// insertedColumns returns the parameters of insertTasks.
+func insertedColumns(tasks []*cachedTask) []any {
+	return append([]any{
+		column(tasks, func(x *cachedTask) string { return encodeID(x.ID) }),
+		column(tasks, func(x *cachedTask) string { return x.Handler }),
+		column(tasks, func(x *cachedTask) string { return x.Schedule }),
+		column(tasks, func(x *cachedTask) []byte { return x.Record }),
+		column(tasks, func(x *cachedTask) string { return x.Group }),
+	}, changedColumns(tasks)...)
+}
+
+// movedColumns returns the parameters of moveTasks.
+func movedColumns(tasks []*cachedTask) []any {
+	return append([]any{
+		column(tasks, func(x *cachedTask) string { return encodeID(x.ID) }),
+		column(tasks, func(x *cachedTask) *string { return notEmpty(x.ctid) }),
+	}, changedColumns(tasks)...)
+}
+
+func changedColumns(tasks []*cachedTask) []any {
+	return []any{
+		column(tasks, func(x *cachedTask) int16 { return columnState(&x.Task) }),
+		column(tasks, func(x *cachedTask) int64 { return int64(x.At) }),
+		column(tasks, func(x *cachedTask) int64 { return int64(x.Due) }),
+		column(tasks, func(x *cachedTask) int32 { return int32(x.Attempts) }),
+		column(tasks, func(x *cachedTask) int64 { return x.Token }),
+		column(tasks, func(x *cachedTask) int64 { return int64(x.Lease) }),
+		column(tasks, func(x *cachedTask) *string { return notEmpty(string(x.EncodeMore(false))) }),
+		column(tasks, func(x *cachedTask) bool { return x.Suspect }),
+		column(tasks, func(x *cachedTask) int64 { return x.Worker }),
+		column(tasks, func(x *cachedTask) int64 { return x.Version }),
 	}
-	r.ctids = append(r.ctids, ctid)
-	r.ids, r.states, r.ats = append(r.ids, encodeID(t.ID)), append(r.states, columnState(t)), append(r.ats, int64(t.At))
-	r.handlers, r.schedules, r.records = append(r.handlers, t.Handler), append(r.schedules, t.Schedule), append(r.records, t.Record)
-	r.dues, r.attempts, r.tokens = append(r.dues, int64(t.Due)), append(r.attempts, int32(t.Attempts)), append(r.tokens, t.Token)
-	var more *string
-	if m := t.EncodeMore(false); m != nil {
-		text := string(m)
-		more = &text
+}
+
+// notEmpty returns nil, which is NULL, for an empty text.
+func notEmpty(s string) *string {
+	if s == "" {
+		return nil
 	}
-	r.leases, r.more = append(r.leases, int64(t.Lease)), append(r.more, more)
-	r.suspects, r.workers, r.groups = append(r.suspects, t.Suspect), append(r.workers, t.Worker), append(r.groups, t.Group)
-	r.versions = append(r.versions, t.Version)
+	return &s
 }

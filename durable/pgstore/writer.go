@@ -2,19 +2,22 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/batch"
+	"github.com/tickless/tickless/durable/store/machine"
 )
 
 // A transaction takes two round trips: the first begins it, locks the shard and reads what
 // the calls need, and the second writes and commits. Calls that need more rows than could
-// be known before take a round trip more.
+// be known before take a round trip more, and some take one: see guess.
 
 const (
 	// transactionTime is the longest time for a transaction, in case the server hangs.
@@ -68,18 +71,19 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 	x.memory = memory{} // unless the transaction commits
 	defer batch.Recover(&err)
 	ix := newIndex(ctx, conn, s, x, &m)
-	ix.begin(calls)
-	for _, c := range calls {
-		c.Execute(ix)
+	isDone, maybeCommitted, err := ix.guess(calls)
+	if !isDone && err == nil {
+		ix = newIndex(ctx, conn, s, x, &m)
+		ix.begin(calls)
+		for _, c := range calls {
+			c.Execute(ix)
+		}
+		var b pgx.Batch
+		ix.writeChanges(&b)
+		maybeCommitted, err = ix.commit(&b)
 	}
-	var b pgx.Batch
-	ix.writeChanges(&b)
-	b.Queue("COMMIT")
-	err = conn.SendBatch(ctx, &b).Close()
-	if code, fatal := sqlState(err); err != nil {
-		// An ordinary error of the server means that it has rolled back. Whether pgx says
-		// SafeToRetry tells nothing: it also does when the connection ends after sending.
-		return code == "" || fatal, err
+	if err != nil {
+		return maybeCommitted, err
 	}
 	x.memory = ix.remember(m)
 	x.horizon.Store(&ix.nextHorizon)
@@ -88,6 +92,78 @@ func (s *Store) tryTransact(x *shard, calls []*call) (maybeCommitted bool, err e
 		s.notify(x)
 	}
 	return true, nil
+}
+
+// commit sends the last statements of a transaction.
+func (ix *index) commit(b *pgx.Batch) (maybeCommitted bool, err error) {
+	b.Queue("COMMIT")
+	err = ix.conn.SendBatch(ix.ctx, b).Close()
+	code, fatal := sqlState(err)
+	// An ordinary error of the server means that it has rolled back. Whether pgx says
+	// SafeToRetry tells nothing: it also does when the connection ends after sending.
+	return err != nil && (code == "" || fatal), err
+}
+
+const (
+	// guessAfter is how many transactions must be calm before one guesses.
+	guessAfter = 4
+	// maxGuess is how much the server's time may differ from the one that a guess assumes, which is
+	// not before the command was sent.
+	maxGuess = 10 * time.Millisecond
+)
+
+var errNotRemembered = errors.New("not remembered")
+
+// guess carries out calls in one round trip, if they only add tasks. It assumes that nobody has
+// changed the shard since its latest transaction, so that all is known, and that the tasks are
+// new. If that is wrong, it changes nothing and returns false.
+func (ix *index) guess(calls []*call) (isDone, maybeCommitted bool, err error) {
+	m := ix.memory
+	if m.calm < guessAfter || m.numbers.Limits+m.numbers.Groups > 0 {
+		return false, false, nil
+	}
+	steady := ix.store.steady()
+	ix.now = machine.Moment{Wall: m.numbers.Wall.Add(steady - m.numbers.Steady), Steady: steady, Boot: ix.store.steadyName}
+	ix.numbers, ix.storedNumbers, ix.nextHorizon, ix.guesses = m.numbers, m.numbers, ix.horizon, true
+	ids := []string{}
+	for _, c := range calls {
+		d := m.senders[c.Sender]
+		if d == nil || c.Claim != nil {
+			return false, false, nil
+		}
+		ix.documents[c.Sender] = d
+		for _, id := range c.TaskIDs {
+			if m.running[id] != nil {
+				return false, false, nil
+			}
+			ix.tasks[id] = new(cachedTask)
+			ids = append(ids, encodeID(id))
+		}
+	}
+	defer func() {
+		if !isDone {
+			m.calm, m.senders = 0, nil // the calls may have changed them
+		}
+		if errors.Is(err, errNotRemembered) {
+			err = nil
+		}
+	}()
+	defer batch.Recover(&err)
+	for _, c := range calls {
+		c.Execute(ix)
+	}
+	_, inserted, _ := ix.changes()
+	args := []any{ix.shard, m.numbers.version, m.numbers.text, int64(ix.now.Wall), maxGuess.Microseconds(), ix.horizon.server, ix.horizon.from, ids}
+	args = append(append(args, insertedColumns(inserted)...), ix.newVersions()...)
+	var b pgx.Batch
+	b.Queue(begin)
+	b.Queue(ix.store.sql(lockShard), ix.shard)
+	b.Queue(ix.store.sql(addTasks), args...).Exec(func(tag pgconn.CommandTag) error {
+		isDone = tag.RowsAffected() > 0
+		return nil
+	})
+	maybeCommitted, err = ix.commit(&b)
+	return isDone, maybeCommitted, err
 }
 
 // begin begins the transaction and reads the rows that the calls need.
@@ -107,12 +183,11 @@ func (ix *index) begin(calls []*call) {
 		}
 	}
 	ix.loadDocuments(&b, names)
-	ix.loadRemembered(&b, ix.memory, ids)
 	ix.loadTasks(&b, ids)
 	if claims != nil {
 		ix.loadLeases(&b)
 		ix.loadClaims(&b, claims)
-		if ix.memory.hasGroups {
+		if ix.memory.numbers.Groups > 0 {
 			ix.loadFirstGroups(&b, firstGroupsRead)
 		}
 	}
