@@ -44,17 +44,18 @@ func (s *Store) List(ctx context.Context, _ int, f store.Filter, c store.Cursor,
 // readPage returns the tasks of a query.
 func (x *session) readPage(q *pages.Query, now store.Time) (found []*cachedTask, next store.Cursor) {
 	read := func(o listOrder, args ...any) ([]*cachedTask, store.Cursor) {
-		return x.readOrdered(o, q, int64(q.After.At), int64(q.From), int64(cmp.Or(q.To, machine.Never)), now, args...)
+		return x.readOrdered(o, q, int64(q.After.At), int64(max(q.From, q.After.At)), int64(cmp.Or(q.To, machine.Never)), now, args...)
 	}
 	switch {
 	case q.Order == pages.ByEnd:
-		after := "~" // after all times
+		after, to := store.Farthest, cmp.Or(q.To, store.Farthest)
 		if q.After != (store.Cursor{}) {
-			after = fmt.Sprintf("%016d", q.After.At)
+			after, to = q.After.At, min(to, q.After.At+1)
 		}
-		return x.readOrdered(runsByEnd, q, []byte(after), fmt.Appendf(nil, "%016d", q.From), fmt.Appendf(nil, "%016d", cmp.Or(q.To, store.Farthest)), now)
+		text := func(t store.Time) []byte { return fmt.Appendf(nil, "%016d", t) }
+		return x.readOrdered(runsByEnd, q, text(after), text(q.From), text(to), now)
 	case q.Order == pages.ByID:
-		return x.readOrdered(tasksByID, q, q.After.ID, q.Prefix, firstAfterPrefix(q.Prefix), now)
+		return x.readOrdered(tasksByID, q, q.After.ID, max(q.Prefix, q.After.ID), firstAfterPrefix(q.Prefix), now)
 	case q.Order == pages.Noted:
 		return read(notedByTime, q.ColumnState)
 	case q.ColumnState != int64(store.Pending):
@@ -90,16 +91,17 @@ var (
 const maxScanned = 10_000
 
 // readOrdered returns the tasks of a query, with values of the column from from to to, in an
-// order. They come after the query's cursor, whose value of the column is after. args are the
-// parameters of the order. It leaves out what has expired at now. If there are more than
-// maxScanned entries, next is the position after those.
+// order. They come after the query's cursor, whose value of the column is after; from or, if
+// the order is backwards, to must not be before it, because SQLite begins to read there. args
+// are the parameters of the order. It leaves out what has expired at now. If there are more
+// than maxScanned entries, next is the position after those.
 func (x *session) readOrdered(o listOrder, f *pages.Query, after, from, to any, now store.Time, args ...any) (found []*cachedTask, next store.Cursor) {
 	direction, further := "", ">"
 	if o.backwards {
 		direction, further = " DESC", "<"
 	}
 	args = append([]any{after, f.After.ID, from, to}, args...)
-	ordered := fmt.Sprintf(` FROM %s WHERE %s AND %s %s= ?1 AND (%[3]s %[4]s ?1 OR t.id %[4]s ?2) AND %[3]s >= ?3 AND %[3]s < ?4 ORDER BY %[3]s%[5]s, t.id%[5]s`,
+	ordered := fmt.Sprintf(` FROM %s WHERE %s AND (%s %s ?1 OR t.id %[4]s ?2) AND %[3]s >= ?3 AND %[3]s < ?4 ORDER BY %[3]s%[5]s, t.id%[5]s`,
 		o.tables, o.condition, o.column, further, direction)
 	k := len(args)
 	atFrom, atTo := f.From, cmp.Or(f.To, machine.Never)
