@@ -2,8 +2,12 @@ package console
 
 import (
 	"context"
+	"fmt"
+	"html"
 	"net/http/httptest"
+	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,4 +59,42 @@ func TestConsole_WorkersAndReasons(t *testing.T) {
 	require.Contains(t, page, workers[0].ID)
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// The pages of repeating tasks have each of them once, and at most 50 rows, among any number of
+// other tasks.
+func TestConsole_RepeatingPages(t *testing.T) {
+	client := durable.New(memstore.New(memstore.WithShards(1)))
+	c := New(client)
+	want := map[string]bool{}
+	var items []durable.Item
+	for i := range 2500 {
+		task := durable.Task{Key: fmt.Sprintf("k%04d", i), Handler: "http"}
+		if i < 130 || i%100 == 7 {
+			task.Every = time.Hour
+			want[task.Key] = true
+		}
+		items = append(items, durable.Item{Task: task, When: durable.After(time.Duration(i+1) * time.Minute)})
+	}
+	_, err := client.ScheduleBatch(t.Context(), items)
+	require.NoError(t, err)
+	row, next := regexp.MustCompile(`href="/tasks/(k\d+)"`), regexp.MustCompile(`href="([^"]+)" rel="next"`)
+	pages := 0
+	for path := "/repeating"; path != ""; pages++ {
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		require.Equal(t, 200, w.Code, w.Body)
+		rows := row.FindAllStringSubmatch(w.Body.String(), -1)
+		require.LessOrEqual(t, len(rows), 50)
+		for _, x := range rows {
+			require.True(t, want[x[1]], x[1])
+			delete(want, x[1])
+		}
+		path = ""
+		if x := next.FindStringSubmatch(w.Body.String()); x != nil {
+			path = html.UnescapeString(x[1])
+		}
+	}
+	require.Empty(t, want)
+	require.GreaterOrEqual(t, pages, 4)
 }

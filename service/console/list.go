@@ -196,24 +196,16 @@ func (c *Console) dead(w http.ResponseWriter, r *http.Request) error {
 	p := deadPage{layout: c.layout(r, "Dead letters", "/dead")}
 	type result struct {
 		groups []*deadGroup
-		all    bool
+		read   int
+		more   bool
 	}
 	x, err := cache(c, "dead", 5*time.Second, func() (x result, err error) {
 		byName := map[[2]string]*deadGroup{}
-		var cursor durable.Cursor
-		for range maxCounted / 1000 {
-			page, err := c.client.Page(r.Context(), durable.Filter{State: durable.Dead}, cursor, 1000)
-			if err != nil {
-				return x, err
-			}
-			for i := range page.Tasks {
-				addDead(byName, &page.Tasks[i])
-			}
-			if cursor = page.Next; cursor == "" {
-				x.all = true
-				break
-			}
-		}
+		x.more, err = readTasks(r.Context(), c.client, durable.Filter{State: durable.Dead}, new(durable.Cursor), time.Now().Add(readTime), func(info *durable.Info) (bool, error) {
+			addDead(byName, info)
+			x.read++
+			return false, nil
+		})
 		for _, g := range byName {
 			g.Latest = formatTime(g.latest)
 			x.groups = append(x.groups, g)
@@ -221,14 +213,14 @@ func (c *Console) dead(w http.ResponseWriter, r *http.Request) error {
 		slices.SortFunc(x.groups, func(a, b *deadGroup) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Error, b.Error))
 		})
-		return x, nil
+		return x, err
 	})
 	if err != nil {
 		return err
 	}
 	p.Groups = x.groups[:min(len(x.groups), 100)]
-	if !x.all {
-		p.Partial = "Of the " + digits(maxCounted) + " oldest dead letters; there are more."
+	if x.more {
+		p.Partial = "Of the " + digits(int64(x.read)) + " oldest dead letters; there are more."
 	}
 	return c.render(w, http.StatusOK, "dead", p)
 }

@@ -101,19 +101,11 @@ func (c *Console) overview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p.StorePaused = st.Paused > 0
-	for _, x := range []struct {
-		name string
-		span time.Duration
-	}{{"due in an hour", time.Hour}, {"due in a day", 24 * time.Hour}} {
-		n, err := cache(c, x.name, 30*time.Second, func() (string, error) {
-			now := time.Now()
-			return c.count(r.Context(), durable.Filter{State: durable.Pending, From: now, To: now.Add(x.span)})
-		})
-		if err != nil {
-			return err
-		}
-		p.Numbers = append(p.Numbers, number{Name: x.name, Value: n})
+	due, err := cache(c, "due", 30*time.Second, func() ([]number, error) { return c.countDue(r.Context()) })
+	if err != nil {
+		return err
 	}
+	p.Numbers = append(p.Numbers, due...)
 	health, err := cache(c, "health", 10*time.Second, func() (durable.Health, error) { return c.client.Check(r.Context()) })
 	if err != nil {
 		p.Problem = err.Error()
@@ -140,31 +132,76 @@ func (c *Console) numbers(w http.ResponseWriter, r *http.Request) error {
 	return json.NewEncoder(w).Encode(values)
 }
 
-// maxCounted is how many tasks a page counts one by one, where no counter has their number.
-const maxCounted = 10_000
+// What has no counter, a page counts or reads one by one: at most maxCounted tasks, and for
+// about readTime, so that it comes in time from a busy store too.
+const (
+	maxCounted = 10_000
+	readTime   = 150 * time.Millisecond
+)
 
-// count counts the tasks that match a filter: "10,000+" if there are more.
-func (c *Console) count(ctx context.Context, f durable.Filter) (string, error) {
-	n, err := countTasks(ctx, c.client, f)
-	if n >= maxCounted {
-		return digits(maxCounted) + "+", err
+// countDue counts what falls due in the next hour and in the next day.
+func (c *Console) countDue(ctx context.Context) ([]number, error) {
+	now := time.Now()
+	hour, day := now.Add(time.Hour), now.Add(24*time.Hour)
+	inHour, more, err := countTasks(ctx, c.client, durable.Filter{State: durable.Pending, From: now, To: hour}, now.Add(readTime))
+	if err != nil {
+		return nil, err
 	}
-	return digits(int64(n)), err
+	list := []number{{Name: "due in an hour", Value: atLeast(inHour, more)}}
+	later := 0
+	if !more {
+		if later, more, err = countTasks(ctx, c.client, durable.Filter{State: durable.Pending, From: hour, To: day}, now.Add(readTime)); err != nil {
+			return nil, err
+		}
+	}
+	return append(list, number{Name: "due in a day", Value: atLeast(inHour+later, more)}), nil
 }
 
-func countTasks(ctx context.Context, client *durable.Client, f durable.Filter) (n int, err error) {
-	var cursor durable.Cursor
+// countTasks counts the tasks that match a filter. more says that it has stopped at
+// maxCounted, or at a time.
+func countTasks(ctx context.Context, client *durable.Client, f durable.Filter, until time.Time) (n int, more bool, err error) {
+	more, err = readTasks(ctx, client, f, new(durable.Cursor), until, func(*durable.Info) (bool, error) {
+		n++
+		return false, nil
+	})
+	return n, more, err
+}
+
+// readTasks calls visit with the tasks that match a filter and come after a cursor, which it
+// moves. more says that it has stopped before the last one: because visit says so, at
+// maxCounted, or at a time.
+func readTasks(ctx context.Context, client *durable.Client, f durable.Filter, cursor *durable.Cursor, until time.Time, visit func(*durable.Info) (stop bool, err error)) (more bool, err error) {
 	for range maxCounted / 1000 {
-		page, err := client.Page(ctx, f, cursor, 1000)
+		page, err := client.Page(ctx, f, *cursor, 1000)
 		if err != nil {
-			return n, err
+			return false, err
 		}
-		n += len(page.Tasks)
-		if cursor = page.Next; cursor == "" {
+		for i := range page.Tasks {
+			stop, err := visit(&page.Tasks[i])
+			if stop && err == nil && i+1 < len(page.Tasks) {
+				page, err = client.Page(ctx, f, *cursor, i+1) // for the cursor after this task
+			}
+			if stop || err != nil {
+				*cursor = page.Next
+				return page.Next != "", err
+			}
+		}
+		if *cursor = page.Next; page.Next == "" {
+			return false, nil
+		}
+		if time.Now().After(until) {
 			break
 		}
 	}
-	return n, nil
+	return true, nil
+}
+
+// atLeast formats a number of tasks, of which there may be more.
+func atLeast(n int, more bool) string {
+	if more {
+		return digits(int64(n)) + "+"
+	}
+	return digits(int64(n))
 }
 
 // digits formats a number in groups of three.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/service/api"
@@ -24,30 +25,20 @@ type repeatingPage struct {
 // coming is how many next runs the page shows.
 const coming = 5
 
-// repeating lists the repeating tasks. No index has them, so each page reads up to 10,000
-// tasks.
+// repeating lists the repeating tasks. No index has them, so each page reads many tasks.
 func (c *Console) repeating(w http.ResponseWriter, r *http.Request) error {
 	p := repeatingPage{layout: c.layout(r, "Repeating tasks", "/repeating")}
 	cursor := durable.Cursor(r.URL.Query().Get("cursor"))
-	for range maxCounted / 1000 {
-		page, err := c.client.Page(r.Context(), durable.Filter{State: durable.Pending}, cursor, 1000)
-		if err != nil {
-			return err
+	_, err := readTasks(r.Context(), c.client, durable.Filter{State: durable.Pending}, &cursor, time.Now().Add(readTime), func(info *durable.Info) (bool, error) {
+		if x := &info.Task; x.Cron == "" && x.Every == 0 && x.Schedule == "" {
+			return false, nil
 		}
-		for i := range page.Tasks {
-			info := &page.Tasks[i]
-			if x := &info.Task; x.Cron == "" && x.Every == 0 && x.Schedule == "" {
-				continue
-			}
-			row, err := c.repeatingRow(r.Context(), info)
-			if err != nil {
-				return err
-			}
-			p.Tasks = append(p.Tasks, row)
-		}
-		if cursor = page.Next; cursor == "" || len(p.Tasks) >= pageSize {
-			break
-		}
+		row, err := c.repeatingRow(r.Context(), info)
+		p.Tasks = append(p.Tasks, row)
+		return len(p.Tasks) == pageSize, err
+	})
+	if err != nil {
+		return err
 	}
 	if cursor != "" {
 		p.Next = "/repeating?" + url.Values{"cursor": {string(cursor)}}.Encode()

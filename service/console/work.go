@@ -57,13 +57,13 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n, err := countTasks(r.Context(), c.client, f)
+	n, more, err := countTasks(r.Context(), c.client, f, time.Now().Add(timeout))
 	if err != nil {
 		return err
 	}
 	p.Fields = append(p.Fields, field{"all", "1"})
 	p.Question = fmt.Sprintf("%s all %s that match?", capital(action), tasksText(n))
-	if n >= maxCounted {
+	if more {
 		p.Question = fmt.Sprintf("%s all tasks that match, at least %s?", capital(action), digits(int64(n)))
 	}
 	return c.render(w, http.StatusOK, "confirm", p)
