@@ -165,8 +165,16 @@ func testConcurrencyLimit(b *limitTest) {
 	}
 	b.requireClaimed("at the limit")
 	b.sleep(leaseUnits + 1)
-	ids, _ = b.claimAs("one", 10, "a", "b")
+	ids, a = b.claimAs("one", 10, "a", "b")
 	equal(b, "claimed after the leases", len(ids), 6)
+
+	// The pause of a handler holds its tasks back, and not the limit.
+	b.limit("a", 1, 0)
+	b.pauseHandler("a", "")
+	x = a.Tasks[slices.IndexFunc(a.Tasks, func(x store.Claimed) bool { return x.ID[0] == 'a' })]
+	r = b.claimRound(10)
+	r.Claim.Handlers, r.Reports = []string{"a"}, []store.Report{{Lease: leaseOf(x), End: store.HandBack, Due: old}}
+	b.require(!b.sendRound(r).Limited, "a limit holds back tasks of a paused handler")
 }
 
 // Tasks are claimed no faster than a rate allows. Next is when the next task may be claimed.
