@@ -136,7 +136,7 @@ func (c *Console) numbers(w http.ResponseWriter, r *http.Request) error {
 // about readTime, so that it comes in time from a busy store too.
 const (
 	maxCounted = 10_000
-	readTime   = 150 * time.Millisecond
+	readTime   = 100 * time.Millisecond
 )
 
 // countDue counts what falls due in the next hour and in the next day.
