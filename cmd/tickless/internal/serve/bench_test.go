@@ -129,6 +129,39 @@ func BenchmarkServe_Late(b *testing.B) {
 	}
 }
 
+// BenchmarkServe_Memory reports the memory of the service two minutes after 100,000 calls.
+func BenchmarkServe_Memory(b *testing.B) {
+	for range b.N {
+		r := newReceiver(b)
+		n := benchNode(b)
+		const calls = 100_000
+		inParallel(calls/250, func(i int) {
+			tasks := make([]object, 250)
+			for j := range tasks {
+				tasks[j] = object{"key": fmt.Sprint(i, "-", j), "url": r.URL}
+			}
+			n.try("POST", "/v1/tasks", object{"tasks": tasks})
+		})
+		for r.total() < calls {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Minute)
+		b.ReportMetric(n.memory(), "MB")
+		n.kill()
+	}
+}
+
+// memory returns the resident memory of the service in megabytes. It is for Linux.
+func (n *node) memory() float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
+	_, rest, ok := strings.Cut(string(status), "VmRSS:")
+	var kB float64
+	if _, scanErr := fmt.Sscan(rest, &kB); err != nil || !ok || scanErr != nil {
+		n.Error("the memory of the service is unknown", err, scanErr)
+	}
+	return kB * 1024 / 1e6
+}
+
 // BenchmarkServe_Pages reads each page with a million pending tasks and 100,000 dead letters.
 func BenchmarkServe_Pages(b *testing.B) {
 	dir := b.TempDir()
@@ -181,13 +214,6 @@ func BenchmarkServe_Pages(b *testing.B) {
 			fmt.Fprintf(os.Stderr, "%-40s %d %6.1f kB %4d ms\n", path, resp.StatusCode, float64(len(text))/1000, time.Since(begin).Milliseconds())
 		}
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
-	if err == nil {
-		for _, line := range strings.Split(string(status), "\n") {
-			if strings.HasPrefix(line, "VmRSS") || strings.HasPrefix(line, "VmHWM") {
-				fmt.Fprintln(os.Stderr, line)
-			}
-		}
-	}
+	b.ReportMetric(n.memory(), "MB")
 	n.kill()
 }
