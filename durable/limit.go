@@ -19,7 +19,8 @@ type Limit struct {
 
 // SetLimit sets the limit of a handler in the store. The zero Limit removes it. Tasks
 // beyond the limit wait, in order, and do not delay tasks of other handlers or groups. A Worker's
-// own limits apply too.
+// own limits apply too. A limit counts leases: a handler that still runs after its lease was lost,
+// or given up because it hangs, is not counted.
 //
 // The error is an [ErrInvalid] if the store has more than one shard, or if 1000 other
 // handlers have a limit or are paused. Set limits whenever a program starts: a store that was emptied
