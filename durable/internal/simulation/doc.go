@@ -17,8 +17,7 @@
 //
 // First, a storm: the faults of the [Plan] happen while clients send all kinds of commands.
 // Then the faults end. When all messages have arrived and leases have ended, there is a calm,
-// in which work must be done without delay, also beside slow tasks that fill all places. Finally
-// the workers are stopped.
+// in which work must be done at once, also beside slow tasks. Then the workers are stopped.
 //
 // The [Judge] of package storetest compares each answer of the store and its data with its
 // model. The ledger knows what the model does not: which handlers run, and what clients were

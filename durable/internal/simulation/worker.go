@@ -84,7 +84,6 @@ func (s *simulation) sharedEnd() *endpoint {
 // A life is a Run of a process's Worker, until it ends or the process dies.
 type life struct {
 	*process
-
 	// Guarded by ledger.mu.
 	begun         map[string][]time.Time // when each handler has begun in calm
 	suspectsEnded int
