@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -116,7 +117,20 @@ func (c *commandCounter) stats(name string) CommandStats {
 type timedStore struct {
 	store.Store
 	counters [numCommandTypes]commandCounter
-	workers  sync.Map // of the *worker.Run of each running Worker
+	mu       sync.Mutex
+	workers  []*worker.Run // of the running Workers, in the order in which they have begun
+}
+
+func (s *timedStore) addWorker(r *worker.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.workers = append(s.workers, r)
+}
+
+func (s *timedStore) removeWorker(r *worker.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.workers = slices.DeleteFunc(slices.Clone(s.workers), func(x *worker.Run) bool { return x == r })
 }
 
 func (s *timedStore) Now(ctx context.Context, shard int) (_ store.Time, err error) {
@@ -189,12 +203,14 @@ func (s *timedStore) Repair(ctx context.Context, shard int) (_ store.Repair, err
 // notifyCancelled makes this Client's own Workers extend the leases of running tasks that were
 // cancelled: when a Worker extends a lease, it learns that the task was cancelled.
 func (s *timedStore) notifyCancelled(shard int, items []store.Item, outcomes []Outcome) {
+	s.mu.Lock()
+	workers := s.workers
+	s.mu.Unlock()
 	for i, outcome := range outcomes {
 		if outcome == Stopping {
-			s.workers.Range(func(run, _ any) bool {
-				run.(*worker.Run).ExtendLeaseNow(shard, items[i].ID)
-				return true
-			})
+			for _, run := range workers {
+				run.ExtendLeaseNow(shard, items[i].ID)
+			}
 		}
 	}
 }

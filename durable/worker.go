@@ -159,8 +159,8 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	defer endCommands()
 	w.initRun(ctx, commandCtx)
 	defer func() { w.timers.Close() }() // its result is not needed
-	w.client.store.workers.Store(w.run, nil)
-	defer w.client.store.workers.Delete(w.run)
+	w.client.store.addWorker(w.run)
+	defer w.client.store.removeWorker(w.run)
 
 	var loops sync.WaitGroup
 	start := func(f func()) {
