@@ -65,7 +65,7 @@
 // Scheduling, cancelling and finishing a task are O(log n) in the number of tasks. A
 // claim queries the index for each handler of the worker, and for each pair of a handler
 // and a schedule. Memory does not grow with the number of tasks: SQLite's caches have at
-// most 32 MB.
+// most 11 MB.
 //
 // # When not to use it
 //

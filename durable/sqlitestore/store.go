@@ -54,10 +54,11 @@ var _ store.Store = (*Store)(nil)
 // maxReaders is the maximum number of concurrent readers.
 const maxReaders = 3
 
-// The sizes of SQLite's caches in kilobytes. Each connection has its own cache.
+// The sizes of SQLite's caches in kilobytes. Each connection has its own cache. A
+// writer with 16 MB and readers with 4 gained nothing, for 40,000 tasks or beside a million.
 const (
-	writeCache   = 16 << 10
-	readCache    = 4 << 10
+	writeCache   = 4 << 10
+	readCache    = 2 << 10
 	serviceCache = 512
 )
 
