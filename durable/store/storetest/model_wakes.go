@@ -22,6 +22,12 @@ type modelClaimer struct {
 	wakes  int        // how often the store had woken the workers
 }
 
+// hasRoom reports whether the worker could begin a task of a handler that it has.
+func (c *modelClaimer) hasRoom(handler string) bool {
+	i := slices.Index(c.Handlers, handler)
+	return !slices.ContainsFunc(c.Rooms, func(x store.Room) bool { return x.Handler == i && x.Most == 0 })
+}
+
 // An owedWake is a wake-up that must come before time passes.
 type owedWake struct {
 	id      string
@@ -93,7 +99,7 @@ func (m *model) noteReady(by string) {
 			continue
 		}
 		for sender, c := range m.claimers {
-			if sender != by && c.nextAt > max(x.at, m.now) && matchesClaim(&c.Claim, x.handler, x.schedule) {
+			if sender != by && c.nextAt > max(x.at, m.now) && matchesClaim(&c.Claim, x.handler, x.schedule) && c.hasRoom(x.handler) {
 				m.owed = append(m.owed, owedWake{id, x, c, m.now})
 			}
 		}
