@@ -105,6 +105,7 @@ type dueSource struct {
 	limit   int             // how many rows were read at most; 0: none yet
 	hasMore bool            // there may be more due tasks
 	offered int             // how many of tasks were offered
+	skipped bool            // a due task was offered, and is not claimed
 }
 
 // nextAt returns when the source's next task is due, or earlier.
@@ -146,7 +147,7 @@ func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n i
 		}
 	}
 	claimed := due[:min(len(due), n-1)] // the n-th only tells that there is one
-	return due, min(next, ix.moveHeads(read, claimed, now))
+	return due, min(next, ix.moveHeads(read, claimed, len(due) == n, now))
 }
 
 // dueSources returns a heap with a source for each kind of the claim that has due tasks,
@@ -237,41 +238,51 @@ const dueTasks = `WITH k(n, kind_handler, kind_schedule, now) AS (VALUES ROWS) S
 const nextDue = `WITH k(n, kind_handler, kind_schedule, now) AS (VALUES ROWS)
 	SELECT n, (SELECT min(at) FROM %s AND handler = kind_handler AND schedule = kind_schedule AND at > now) FROM k`
 
-// moveHeads updates the heads of the kinds that were read. It returns when the first task
-// of a kind whose due tasks are all claimed is due.
-func (ix *index) moveHeads(read []*dueSource, claimed []*machine.Task, now store.Time) (next store.Time) {
+// moveHeads updates the heads of the kinds that were read. If the claim is not full, it returns
+// when the first task of a kind is due whose due tasks were all claimed or skipped.
+func (ix *index) moveHeads(read []*dueSource, claimed []*machine.Task, isFull bool, now store.Time) (next store.Time) {
 	isClaimed := make(map[*machine.Task]bool, len(claimed))
 	for _, t := range claimed {
 		isClaimed[t] = true
 	}
 	next = machine.Never
 	for _, suspect := range []bool{false, true} {
-		var empty []*dueSource
+		var asked []*dueSource
 		var args []any
 		for _, s := range read {
 			i := slices.IndexFunc(s.tasks, func(t *machine.Task) bool { return !isClaimed[t] })
 			switch {
 			case s.suspect != suspect:
+				continue
 			case i >= 0:
 				ix.headTable.heads[s.pendingKind] = head{s.tasks[i].At, true}
+				if isFull || i >= s.offered {
+					continue
+				} // else a group is full, and a task of another one may come before it has room
+				s.skipped = true
 			case s.hasMore && len(s.tasks) == 0: // all rows that were read are damaged
+				continue
 			case s.hasMore:
 				ix.headTable.heads[s.pendingKind] = head{at: s.tasks[len(s.tasks)-1].At}
-			default:
-				args = append(args, len(empty), s.handler, s.schedule, int64(now))
-				empty = append(empty, s)
+				continue
 			}
+			args = append(args, len(asked), s.handler, s.schedule, int64(now))
+			asked = append(asked, s)
 		}
 		ix.queryInBatches(onIndex(suspect, nextDue), 4, args, func(rows *sql.Rows) {
 			var i int
 			var at sql.NullInt64
 			must(rows.Scan(&i, &at))
-			if !at.Valid {
-				delete(ix.headTable.heads, empty[i].pendingKind)
-				return
+			switch k := asked[i].pendingKind; {
+			case asked[i].skipped:
+			case at.Valid:
+				ix.headTable.heads[k] = head{store.Time(at.Int64), true}
+			default:
+				delete(ix.headTable.heads, k)
 			}
-			ix.headTable.heads[empty[i].pendingKind] = head{store.Time(at.Int64), true}
-			next = min(next, store.Time(at.Int64))
+			if at.Valid {
+				next = min(next, store.Time(at.Int64))
+			}
 		})
 	}
 	return next
