@@ -134,7 +134,7 @@ const (
 	Resume
 	// Sync makes the repeating tasks of a set those of the command. The ID of the first item
 	// is the set's name, and its outcome is Created for a new set, or else Replaced. The other
-	// items are the set's tasks: each is scheduled as with KeepSame. Then all other repeating
+	// items are the set's tasks: each is scheduled as with KeepSame, and has no Unique. Then all other repeating
 	// tasks that the last Sync of the set had are cancelled.
 	//
 	// If the set has a higher Version already, all outcomes are Kept, and nothing changes.

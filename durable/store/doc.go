@@ -43,7 +43,8 @@
 // A change of a repeating task loses no run. A run that is due, being retried or running
 // stays, and only what follows it changes. The run gets the new content: at once if it is
 // Pending, or with its next attempt if it is Running and this attempt fails, is handed back
-// or crashes. Such a task is Following until its run ends, not only its attempt.
+// or crashes. Such a task is Following until its run ends, not only its attempt. An ended run is
+// kept, and followed, as the content of its last attempt asks.
 //
 // A run becomes a dead letter if it fails for good, or if too many of its leases expire. A
 // repeating task also continues with its next run. Only a worker knows when that run is

@@ -6,9 +6,9 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// keepRun stores a finished run as the task's [store.Keeping] asks.
-func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result []byte) {
-	k, ok := t.Keeps()
+// keepRun stores a finished run of t as the run's [store.Keeping] asks.
+func (m *machine) keepRun(t *Task, run *store.Task, done bool, failures []store.Failure, result []byte) {
+	k, ok := run.Keeps()
 	if !ok {
 		return
 	}
@@ -19,7 +19,7 @@ func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result [
 	m.keptRuns++
 	key := store.KeyOf(t.ID)
 	headEntry := m.findOrAdd(store.HeadID(key))
-	headEntry.Handler, headEntry.Group = t.Handler, t.Group
+	headEntry.Handler, headEntry.Group = run.Handler, run.Group
 	if headEntry.At <= m.now { // it is new, or has expired with all its runs
 		headEntry.Runs, headEntry.Due = 0, 0
 	}
@@ -35,7 +35,7 @@ func (m *machine) keepRun(t *Task, done bool, failures []store.Failure, result [
 			runExpiry = m.now.Add(k.For)
 		}
 		runEntry := m.findOrAdd(id)
-		runEntry.Handler, runEntry.Group, runEntry.Record = t.Handler, t.Group, store.RunRecord(done, m.now, result)
+		runEntry.Handler, runEntry.Group, runEntry.Record = run.Handler, run.Group, store.RunRecord(done, m.now, result)
 		runEntry.Due, runEntry.Attempts, runEntry.Crashes, runEntry.Failures = t.Due, t.Attempts, t.Crashes, failures
 		m.setState(runEntry, store.Past, runExpiry)
 		headExpiry = max(headExpiry, runExpiry)

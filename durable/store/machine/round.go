@@ -180,7 +180,7 @@ func (m *machine) endExpired(maxCrashes int) {
 		if t.Crashes++; t.Crashes >= maxCrashes && !t.Repeats() {
 			m.addFollowUp(t, &t.Task, false, store.TextPoison)
 			m.makeDead(t, store.TextPoison)
-			m.keepRun(t, false, t.Failures, nil)
+			m.keepRun(t, &t.Task, false, t.Failures, nil)
 			continue
 		}
 		t.Suspect = store.IsSuspect(t.Crashes, maxCrashes)
@@ -232,7 +232,7 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 	}
 	t.Due = r.Due
 	if r.End == store.Done && r.Keep {
-		m.keepRun(t, true, t.Failures, r.Result)
+		m.keepRun(t, &t.Task, true, t.Failures, r.Result)
 		if !t.Stopping {
 			m.addFollowUp(t, &t.Task, true, "")
 		}
@@ -262,7 +262,7 @@ func (m *machine) applyReport(r *store.Report) store.Receipt {
 			t.Attempts-- // the handler was not called
 		}
 		if r.Keep {
-			m.keepRun(t, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), r.Result)
+			m.keepRun(t, &run, false, store.Note(t.Failures, store.Failure{Attempt: t.Attempts, Time: m.now, Text: r.Text}), r.Result)
 			m.addFollowUp(t, &run, false, r.Text)
 		}
 		if isLastRun && !followsAt {

@@ -42,6 +42,27 @@ func testPurgedRuns(b *storeTest) {
 	equal(b, "the key is still unique", b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "unique", When: b.after(0), Task: task}}})[0], store.Kept)
 }
 
+// A failed run of a repeating task is kept as the run's own content asks, not as new content that
+// the task got during the attempt.
+func testRunKeptAsItAsks(b *storeTest) {
+	schedule := func(k store.Keeping) store.Outcome {
+		task := store.Task{ID: "id", Handler: "h", Record: k.Append([]byte{1, 0, 0, 0, 0, 0, 0, 128 | 8})}
+		return b.sendCommand(store.Command{Op: store.Schedule, Items: []store.Item{{ID: "id", When: store.At(b.now()), Next: true, Task: task}}})[0]
+	}
+	schedule(store.Keeping{Most: 1})
+	x := b.claimOne("id")
+	equal(b, "the change", schedule(store.Keeping{Most: 3, For: time.Hour}), store.Following)
+	b.reportKept(x, store.Failed, b.after(1))
+	runs := b.listAll(store.Filter{Runs: true}, 10)
+	equal(b, "runs", len(runs), 1)
+	equal(b, "the run is kept until", runs[0].At, store.Farthest)
+	b.sleep(1)
+	b.reportKept(b.claimOne("id"), store.Failed, b.after(1))
+	runs = b.listAll(store.Filter{Runs: true}, 10)
+	equal(b, "runs", len(runs), 2)
+	b.require(runs[0].At < store.Farthest, "the next run is kept as the old content asks")
+}
+
 // Finished runs that have expired are not listed or counted, and are deleted soon: a store has
 // about as many entries as runs were kept in the time for which it keeps them.
 func testExpiry(b *storeTest) {

@@ -29,7 +29,7 @@ func (m *modelTest) keepingRecord() []byte {
 }
 
 // keepRun keeps a finished run in the model, if its task asks for that.
-func (m *model) keepRun(t *modelTask, done bool, failures []store.Failure, result []byte) {
+func (m *model) keepRun(t *store.Entry, done bool, failures []store.Failure, result []byte) {
 	k, _ := t.Keeps()
 	unique, history := done && k.Unique > 0, k.For > 0 || k.Most > 0
 	if !unique && !history {
@@ -76,7 +76,7 @@ func (m *model) keepPoisonedRuns(key string, tasks []*modelTask) bool {
 	tasksBefore := m.tasks
 	for i, t := range tasks {
 		m.tasks = maps.Clone(tasksBefore)
-		m.keepRun(t, false, t.Failures, nil)
+		m.keepRun(&t.Entry, false, t.Failures, nil)
 		if len(tasks) == 1 {
 			return m.hasSameKeptRuns(key)
 		}

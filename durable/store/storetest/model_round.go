@@ -129,7 +129,7 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	}
 	if x.End == store.Done && x.Keep {
 		t.Due = x.Due
-		m.keepRun(t, true, t.Failures, x.Result)
+		m.keepRun(&t.Entry, true, t.Failures, x.Result)
 		if !t.Stopping {
 			m.addFollowUp(t.Entry, true, "")
 		}
@@ -154,8 +154,8 @@ func (m *model) applyReport(x store.Report) store.Receipt {
 	}
 	failure := store.Failure{Attempt: t.Attempts, Time: m.now, Text: x.Text}
 	if x.Keep && (x.End == store.Failed || x.End == store.Dropped) {
-		m.keepRun(t, false, store.Note(t.Failures, failure), x.Result)
 		ended.Due, ended.Attempts = x.Due, t.Attempts
+		m.keepRun(&ended, false, store.Note(t.Failures, failure), x.Result)
 		m.addFollowUp(ended, false, x.Text)
 	}
 	switch {

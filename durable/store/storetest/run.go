@@ -121,6 +121,7 @@ var tests = []struct {
 	{"ListOfRuns", testListOfRuns},
 	{"Expiry", testExpiry},
 	{"PurgedRuns", testPurgedRuns},
+	{"RunKeptAsItAsks", testRunKeptAsItAsks},
 	{"Wait", testWait},
 	{"WhoSleepsIsInTime", testSleepers},
 	{"ContextEndsTheCall", testContextEnds},

@@ -125,7 +125,9 @@ func (m *modelTest) syncRandomSet() {
 		x := store.Item{ID: id, Next: true, Anew: m.rng.IntN(2) == 0, When: store.At(m.randomWhen().From(m.model.now))}
 		x.Task = store.Task{ID: id, Handler: "h0", Record: m.repeatingRecord()}
 		if t := m.tasks[id]; t != nil && t.Repeats() && m.rng.IntN(4) > 0 {
-			x.Task = t.Task
+			if k, _ := t.Keeps(); k.Unique == 0 {
+				x.Task = t.Task
+			}
 		}
 		items = append(items, x)
 	}
