@@ -17,7 +17,7 @@ type Clock struct {
 	mu sync.Mutex
 	// All below is guarded by mu.
 
-	now time.Time
+	now time.Time // has a monotonic reading if the start has one: so only moveLocked changes it
 	// wallAheadBy is how far the time of day is ahead of now.
 	wallAheadBy time.Duration
 	lastSeq     uint64 // numbers the settings of alarms, to order alarms of equal moments
@@ -33,12 +33,10 @@ var (
 	_ clock.MomentAlarm = (*alarm)(nil)
 )
 
-// NewClock returns a clock whose time is start. It can show times within 292 years of
-// start, the range of a [time.Duration].
+// NewClock returns a clock whose time is start. Its later times have a monotonic reading if
+// start has one. It can show times within 292 years of start, the range of a [time.Duration].
 func NewClock(start time.Time) *Clock {
-	// Drop a monotonic reading, which comes from the real clock.
-	now := start.Round(0)
-	return &Clock{now: now, maxTime: now.Add(math.MaxInt64)}
+	return &Clock{now: start, maxTime: start.Add(math.MaxInt64)}
 }
 
 // Now returns the clock's time.
@@ -48,11 +46,12 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Wall returns the time of day. It equals Now until SetWall is called.
+// Wall returns the time of day, without a monotonic reading. It equals Now until SetWall is
+// called.
 func (c *Clock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.Add(c.wallAheadBy)
+	return c.now.Add(c.wallAheadBy).Round(0)
 }
 
 // SetWall sets the time of day, which then advances from t. It affects jobs that run by
@@ -60,7 +59,7 @@ func (c *Clock) Wall() time.Time {
 func (c *Clock) SetWall(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wallAheadBy = t.Sub(c.now)
+	c.wallAheadBy = t.Round(0).Sub(c.now)
 }
 
 // Advance moves the clock by d. It calls the function of each alarm that becomes due, at
@@ -97,7 +96,7 @@ func (c *Clock) AdvanceTo(t time.Time) {
 		defer c.mu.Unlock()
 		panic("timertest: AdvanceTo: the time must not be before the clock's, got " + t.String())
 	}
-	c.advanceAndUnlock(t.Round(0), false)
+	c.advanceAndUnlock(t, false)
 }
 
 // advanceAndUnlock moves the clock to target and unlocks mu. Each due alarm goes off at
@@ -113,7 +112,7 @@ func (c *Clock) advanceAndUnlock(target time.Time, inOneStep bool) {
 	}
 	c.isAdvancing = true
 	if inOneStep {
-		c.now = target
+		c.moveLocked(target)
 	}
 	// If a function panics, or ends the goroutine as t.FailNow does, the clock stays
 	// usable and keeps the time it has reached.
@@ -128,7 +127,7 @@ func (c *Clock) advanceAndUnlock(target time.Time, inOneStep bool) {
 	for len(c.alarms) > 0 && !c.alarms[0].when.After(target) {
 		a := heap.Pop(&c.alarms).(*alarm)
 		if a.when.After(c.now) {
-			c.now = a.when
+			c.moveLocked(a.when)
 		}
 		c.mu.Unlock()
 		holdsLock = false
@@ -136,8 +135,10 @@ func (c *Clock) advanceAndUnlock(target time.Time, inOneStep bool) {
 		c.mu.Lock()
 		holdsLock = true
 	}
-	c.now = target
+	c.moveLocked(target)
 }
+
+func (c *Clock) moveLocked(t time.Time) { c.now = c.now.Add(t.Sub(c.now)) }
 
 // Next returns the moment of the next alarm. It reports false if no alarm is set.
 func (c *Clock) Next() (time.Time, bool) {

@@ -21,13 +21,23 @@ import (
 
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func TestNewClock_HasNoMonotonicReading(t *testing.T) {
-	now := time.Now()
-	clk := timertest.NewClock(now)
-	require.Equal(t, now.Round(0), clk.Now())
-	require.Equal(t, clk.Now(), clk.Now(), "it stands still")
-	clk.AdvanceTo(now.Add(time.Hour))
-	require.Equal(t, now.Add(time.Hour).Round(0), clk.Now())
+// A test compares times with == and require.Equal, whether the start has a monotonic reading or not.
+func TestClock_KeepsTheMonotonicReading(t *testing.T) {
+	for _, start := range []time.Time{time.Now(), time.Now().Round(0), time.Now().UTC(), {}} {
+		clk := timertest.NewClock(start)
+		require.Equal(t, start, clk.Now())
+		var rang time.Time
+		a := clk.NewAlarm(func() { rang = clk.Now() }).(clock.MomentAlarm)
+		a.ResetAt(start.Add(time.Minute).Round(0))
+		clk.Advance(time.Hour)
+		require.Equal(t, start.Add(time.Minute), rang)
+		require.Equal(t, start.Add(time.Hour), clk.Now())
+		clk.AdvanceTo(start.Add(2 * time.Hour).Round(0))
+		require.Equal(t, start.Add(2*time.Hour), clk.Now())
+		clk.Suspend(time.Hour)
+		require.Equal(t, start.Add(3*time.Hour), clk.Now())
+		require.Equal(t, start.Add(3*time.Hour).Round(0), clk.Wall())
+	}
 }
 
 func TestClock_Advance(t *testing.T) {
