@@ -95,7 +95,9 @@ func New(client *durable.Client, c Config) *Service {
 	}
 	h = newGuard(h, &c)
 	if c.Prefix != "" {
-		h = http.StripPrefix(c.Prefix, h)
+		mux := http.NewServeMux() // redirects to clean paths below the prefix
+		mux.Handle(c.Prefix+"/", http.StripPrefix(c.Prefix, h))
+		h = mux
 	}
 	return &Service{h, page, client, c}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -57,4 +58,29 @@ func TestService_RecordBytes(t *testing.T) {
 		<-ended
 		require.NoError(t, <-workerEnded)
 	})
+}
+
+// Behind a proxy that does not strip the prefix, no answer leads out of it.
+func TestService_Prefix(t *testing.T) {
+	s := New(durable.New(memstore.New()), Config{Prefix: "/tickless/", Log: slog.New(slog.DiscardHandler)})
+	for path, want := range map[string]string{
+		"/tickless":                  "/tickless/",
+		"/tickless//v1/stats":        "/tickless/v1/stats",
+		"/tickless/v1/../v1/tasks?x": "/tickless/v1/tasks?x",
+	} {
+		w := get(s, path, nil)
+		require.Equal(t, want, w.Header().Get("Location"), path)
+		require.Equal(t, 3, w.Code/100, path)
+	}
+	for _, path := range []string{"/", "/v1/stats", "/ticklessx/v1/stats", "/ticklessv1/stats"} {
+		require.Equal(t, 404, get(s, path, nil).Code, path)
+	}
+	r := httptest.NewRequest("PUT", "/tickless/v1/tasks/a%2Fb?", strings.NewReader(`{"url":"http://x.example/","delay":"1h"}`))
+	r.Host = "localhost"
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	require.Equal(t, 201, w.Code, w.Body)
+	require.Equal(t, "/tickless/v1/tasks/a%2Fb", w.Header().Get("Location"))
+	require.Equal(t, 200, get(s, w.Header().Get("Location"), nil).Code)
 }

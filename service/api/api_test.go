@@ -171,6 +171,8 @@ func TestAPI_IsAsDocumented(t *testing.T) {
 		c.want(200, "GET", list+"?prefix=k&limit=1", "")
 		c.want(400, "GET", list+"?what=1", "")
 		c.want(400, "GET", list+"?limit=0", "")
+		c.want(400, "GET", list+"?prefix=a;b", "")
+		c.want(400, "GET", list+"?prefix=100%", "")
 	}
 	c.want(422, "GET", "/v1/tasks?state=odd", "")
 	c.want(422, "GET", "/v1/tasks?cursor=%21", "")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -56,13 +57,26 @@ func (q FilterQuery) Filter() (f durable.Filter, err error) {
 	return f, p.err()
 }
 
+// parameters is r.URL.Query, but refuses what that leaves out: a list would then have all tasks.
+func parameters(r *http.Request) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, Problemf(http.StatusBadRequest, "the query: %v", err)
+	}
+	return q, nil
+}
+
 // parseQuery returns the parameters of a list: the limit, the cursor, and those of a filter
 // that are allowed.
 func parseQuery(r *http.Request, allowed ...string) (q FilterQuery, limit int, cursor durable.Cursor, err error) {
 	var p fieldErrors
 	limit = defaultLimit
 	fields := map[string]string{}
-	for name, values := range r.URL.Query() {
+	query, err := parameters(r)
+	if err != nil {
+		return q, 0, "", err
+	}
+	for name, values := range query {
 		v := values[len(values)-1]
 		switch {
 		case name == "cursor":
@@ -263,15 +277,18 @@ const maxSpan = 366 * 24 * time.Hour
 
 // upcoming lists what falls due within a time, with each repetition.
 func (a *API) upcoming(w http.ResponseWriter, r *http.Request) error {
+	q, err := parameters(r)
+	if err != nil {
+		return err
+	}
 	span := time.Hour
-	if s := r.URL.Query().Get("for"); s != "" {
+	if s := q.Get("for"); s != "" {
 		var d Duration
 		if err := d.UnmarshalText([]byte(s)); err != nil || time.Duration(d) > maxSpan {
 			return Problemf(http.StatusBadRequest, "for is not a duration up to 8784h, such as 1h")
 		}
 		span = time.Duration(d)
 	}
-	q := r.URL.Query()
 	q.Del("for")
 	r.URL.RawQuery = q.Encode()
 	_, limit, _, err := parseQuery(r)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tickless/tickless/durable"
@@ -48,7 +49,7 @@ func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, hash str
 	if info.ID == "" { // the store has not returned it
 		return a.answerTask(w, r, item.Task.Key, outcome)
 	}
-	writeTask(w, &info, outcome)
+	writeTask(w, r, &info, outcome)
 	return nil
 }
 
@@ -62,14 +63,15 @@ func (a *API) answerTask(w http.ResponseWriter, r *http.Request, key string, out
 	if err != nil {
 		return err
 	}
-	writeTask(w, &info, outcome)
+	writeTask(w, r, &info, outcome)
 	return nil
 }
 
 // writeTask answers with a task.
-func writeTask(w http.ResponseWriter, info *durable.Info, outcome durable.Outcome) {
+func writeTask(w http.ResponseWriter, r *http.Request, info *durable.Info, outcome durable.Outcome) {
 	setETag(w, info)
-	w.Header().Set("Location", "/v1/tasks/"+pathEscape(info.ID))
+	prefix, _, _ := strings.Cut(r.RequestURI, r.URL.EscapedPath()) // that http.StripPrefix has stripped
+	w.Header().Set("Location", prefix+"/v1/tasks/"+pathEscape(info.ID))
 	writeJSON(w, statusOf(outcome), outcomeAnswer{Shown(info), outcome.String()})
 }
 

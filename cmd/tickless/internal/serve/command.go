@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -125,8 +126,8 @@ func (f *flags) complete() error {
 		return errors.New("give either --secret-file or --unsigned")
 	case f.concurrency < 1 || f.perHost < 1 || f.keepRuns < 0 || f.keepFor < 0 || f.keepBytes < 0 || f.shutdown < 0:
 		return errors.New("--concurrency and --per-host must be positive, --keep-runs, --keep-for, --keep-bytes and --shutdown-timeout must not be negative")
-	case f.prefix != "" && !strings.HasPrefix(f.prefix, "/"):
-		return fmt.Errorf("--prefix must begin with a slash, got %q", f.prefix)
+	case !isPrefix.MatchString(f.prefix):
+		return fmt.Errorf("--prefix must be a path such as /tickless, of letters, digits and -._~, got %q", f.prefix)
 	case len(f.queues) == 0:
 		return errors.New("--queues is empty")
 	case len(slices.Compact(slices.Sorted(slices.Values(f.queues)))) != len(f.queues):
@@ -147,6 +148,9 @@ func (f *flags) complete() error {
 	}
 	return nil
 }
+
+// isPrefix matches paths that neither a URL nor a pattern of http.ServeMux escapes.
+var isPrefix = regexp.MustCompile(`^(/[\w~-][\w.~-]*)*/?$`)
 
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)

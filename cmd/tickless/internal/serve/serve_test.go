@@ -497,6 +497,8 @@ func TestServe_CalledWrongly(t *testing.T) {
 		{Args: []string{"--redis", "redis://h"}, WantError: "--secret-file"},
 		{Args: []string{"--data", "x", "--allow", "everything"}, WantError: "--allow"},
 		{Args: []string{"--data", "x", "--keep-bytes", "-1"}, WantError: "--keep-bytes"},
+		{Args: []string{"--data", "x", "--prefix", "tickless"}, WantError: "--prefix"},
+		{Args: []string{"--data", "x", "--prefix", "/a/../b"}, WantError: "--prefix"},
 	})
 }
 

@@ -57,10 +57,10 @@ func parseTime(s string) (time.Time, error) {
 	return t, err
 }
 
-// formatTime formats a time, or "never" for the zero time.
+// formatTime formats a time, or "-" for the zero time, which stands for never or for unknown.
 func formatTime(t time.Time) string {
 	if t.IsZero() {
-		return "never"
+		return "-"
 	}
 	return t.Local().Format("2006-01-02T15:04:05.000Z07:00")
 }

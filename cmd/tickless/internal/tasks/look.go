@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -211,19 +212,42 @@ func (c *sharedFlags) newLimitCommand() *cobra.Command {
 		Use:   "limit HANDLER",
 		Short: "Sets or removes the limit of a handler over all workers",
 		Long: `Sets the limit of a handler over all workers: how many tasks run at a time, and how many
-start in a second on average, in all and of each group of tasks. What is not given is not limited. A program that sets limits
-when it starts replaces them.`,
+start in a second on average, in all and of each group of tasks. What is not given stays, and
+0 means no limit. A program that sets limits when it starts replaces them.`,
 		Example: "  tickless tasks limit --file tasks.db mail --concurrency 10 --rate 50\n  tickless tasks limit --file tasks.db mail --remove",
 		Args:    one("handler"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			handler, err := unescapeID(args[0])
-			if err == nil && remove == (l != durable.Limit{}) {
+			isSet := cmd.Flags().Changed
+			if err == nil && remove == (isSet("concurrency") || isSet("rate") || isSet("group-concurrency") || isSet("group-rate")) {
 				err = errors.New("give --concurrency, --rate, --group-concurrency, --group-rate or --remove")
 			}
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
-			return c.withTasks(cmd, false, func(ctx context.Context, x target) error { return x.SetLimit(ctx, handler, l) })
+			return c.withTasks(cmd, false, func(ctx context.Context, x target) error {
+				before := &handlerLimit{}
+				list, err := x.limits(ctx)
+				if err != nil {
+					return err
+				}
+				if i := slices.IndexFunc(list, func(l *handlerLimit) bool { return l.Handler == handler }); i >= 0 && !remove {
+					before = list[i]
+				}
+				if !isSet("concurrency") {
+					l.Concurrency = before.Concurrency
+				}
+				if !isSet("rate") {
+					l.Rate = before.Rate
+				}
+				if !isSet("group-concurrency") {
+					l.GroupConcurrency = before.GroupConcurrency
+				}
+				if !isSet("group-rate") {
+					l.GroupRate = before.GroupRate
+				}
+				return x.SetLimit(ctx, handler, l)
+			})
 		},
 	}
 	cmd.Flags().IntVar(&l.Concurrency, "concurrency", 0, "at most this many tasks at a time")

@@ -311,7 +311,7 @@ func (s *remote) Workers(ctx context.Context) (workers []durable.WorkerInfo, err
 	err = s.get(ctx, "/workers", &x)
 	for _, w := range x.Workers {
 		info := durable.WorkerInfo{ID: w.ID, Name: w.Name, Host: w.Host, PID: w.PID, Started: w.Started, Version: w.Version,
-			Contact: w.Contact, Lost: w.Lost, Places: w.Places, Lease: time.Duration(w.Lease)}
+			Contact: w.Contact, Lost: w.Lost, Places: w.Places, Lease: time.Duration(w.Lease), Running: []durable.WorkerTask{}}
 		for _, q := range w.Queues {
 			info.Handlers = append(info.Handlers, durable.WorkerHandler{Handler: q.Queue, Running: q.Running, Places: q.Places, Rate: q.Rate})
 		}

@@ -136,7 +136,8 @@ func TestTasks_Service(t *testing.T) {
 		s.prints("2 tasks cancelled", "cancel", "--all", "--yes")
 
 		s.prints("", "pause", "--handler", "http", "--note", "why not")
-		s.prints("", "limit", "http", "--concurrency", "2", "--rate", "0.5")
+		s.prints("", "limit", "http", "--concurrency", "2", "--group-rate", "9")
+		s.prints("", "limit", "http", "--rate", "0.5", "--group-rate", "0")
 		s.prints("http 2 0.5 - - ", "limits")
 		s.prints("why not", "limits")
 		s.prints("", "resume", "--handler", "http")

@@ -251,8 +251,9 @@ func TestTasks_Changes(t *testing.T) {
 		s.becomes("waits", "gone")
 		s.becomes("waits too", "gone")
 		if s.client.Store().Shards() == 1 {
-			s.prints("", "limit", "good", "--concurrency", "2", "--rate", "0.5")
-			s.prints("good 2 0.5", "limits")
+			s.prints("", "limit", "good", "--concurrency", "2", "--group-rate", "9")
+			s.prints("", "limit", "good", "--rate", "0.5", "--group-rate", "0")
+			s.prints("good 2 0.5 - - ", "limits")
 			s.prints("", "limit", "good", "--remove")
 			s.prints("[]", "limits", "--json")
 		}
