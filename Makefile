@@ -180,6 +180,7 @@ conformance: ## run Go's own timer tests on package timer, five times
 .PHONY: chaos
 chaos: need-redis need-postgres ## test redisstore, sqlitestore and pgstore with injected faults, and deploys; CASES selects tests of redisstore; takes minutes
 	cd durable/redisstore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -run '$(CASES)' -v ./internal/chaos
+	cd durable/redisstore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -run AOF .
 	cd durable/sqlitestore && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -timeout 30m -skip '^TestStore' -v .
 	cd cmd/tickless && GOWORK=off TICKLESS_CHAOS=long $(GO) test -count=1 -v -run 'Deploy|ThreeNodes' ./internal/deploy ./internal/serve
 	cd durable/pgstore && GOWORK=off $(GO) test -count=20 -timeout 30m -run 'Faults|ScheduleTx' .

@@ -119,9 +119,10 @@ func testExpiry(b *storeTest) {
 	}
 	b.requireAbsent(store.RunID("key39-0", 0))
 	// A worker without tasks deletes them.
-	for i := 0; stored() > 0; i++ {
+	for i, left := 0, stored(); left > 0; i++ {
 		a := b.sendRound(b.claimRound(1))
-		b.require(i < 100 && (a.Next >= 0 || stored() == 0), "after %d claims, %d entries are left, and Next is %v", i+1, stored(), a.Next)
+		left = stored()
+		b.require(i < 100 && (a.Next >= 0 || left == 0), "after %d claims, %d entries are left, and Next is %v", i+1, left, a.Next)
 		if next := min(a.Next, 100*time.Millisecond); b.Advance != nil {
 			b.Advance(max(0, next))
 		} else {

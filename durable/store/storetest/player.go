@@ -82,6 +82,7 @@ func (b *storeTest) play(histories []history, again bool) {
 				}
 			}
 		}
+		b.compare()
 		b.removeAll()
 	}
 }
@@ -326,7 +327,7 @@ func (p *player) sendAgain() {
 		x.stamp.Until = 0
 		p.send(x) // still too late
 	}
-	p.compare()
+	p.compareAtTimes()
 }
 
 // send sends a command or a round to shard 0. The model judges only the answer.

@@ -50,9 +50,11 @@ func testOldestFirst(b *storeTest) {
 
 func testDowntime(b *storeTest) {
 	const n = 500
+	var items []store.Item
 	for i := range n {
-		b.schedule(fmt.Sprint(i), store.After(time.Duration(i%50)*b.unit/10))
+		items = append(items, item(fmt.Sprint(i), store.After(time.Duration(i%50)*b.unit/10)))
 	}
+	b.scheduleItems(items)
 	if b.Advance != nil {
 		b.Advance(24 * time.Hour)
 	} else {
