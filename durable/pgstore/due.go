@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -67,22 +66,15 @@ func (ix *index) loadSuspects(b *pgx.Batch, handlers, schedules []string, n int)
 	}, suspectTasks, ix.shard, handlers, d.schedules, n)
 }
 
-// kindsOf returns the kinds that a claim may get, except those of the handlers without room.
-func (ix *index) kindsOf(c *store.Claim, hasRoom func(handler string) bool) (kinds []*dueRows) {
+// kindsOf returns the kinds that a claim may get.
+func (ix *index) kindsOf(c *store.Claim) (kinds []*dueRows) {
 	for _, h := range c.Handlers {
-		if !hasRoom(h) {
-			continue
-		}
 		for i := -1; i < len(c.Schedules); i++ {
 			k := kind{handler: h}
 			if i >= 0 {
 				k.schedule = c.Schedules[i]
 			}
-			if d := ix.due[k]; d != nil {
-				kinds = append(kinds, d)
-			} else {
-				kinds = append(kinds, &dueRows{kind: k})
-			}
+			kinds = append(kinds, cmp.Or(ix.due[k], &dueRows{kind: k}))
 		}
 	}
 	return kinds
@@ -95,8 +87,8 @@ func (ix *index) loadClaims(b *pgx.Batch, claims []*store.Claim) {
 	for _, c := range claims {
 		n += c.Max + 1
 		suspects += c.Suspects + 1
-		for _, k := range ix.kindsOf(c, func(h string) bool { return !ix.memory.isPaused(h) }) {
-			if ix.due[k.kind] == nil {
+		for _, k := range ix.kindsOf(c) {
+			if ix.due[k.kind] == nil && !ix.memory.isPaused(k.handler) {
 				ix.due[k.kind] = k
 				kinds = append(kinds, k)
 			}
@@ -119,123 +111,103 @@ func rowsOfKind(kinds, n int) int {
 	return (2*n + kinds - 1) / kinds
 }
 
-// Due returns up to n due tasks that match a claim. If there are fewer, next is when
-// another task is due, or machine.Never.
+// Due offers due tasks to the picker. If it takes fewer than n, next is when another task is
+// due, or machine.Never.
 func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	kinds := ix.kindsOf(c, func(h string) bool { return picker.Needs(h) > 0 })
 	if ix.numbers.Backdated != ix.memory.backdated {
 		ix.memory.from = nil // the rows may lack tasks
 		clear(ix.due)
 		ix.memory.backdated = ix.numbers.Backdated
 	}
-	pendingByKind := make(map[kind][]*machine.Task)
+	changed := make(map[kind][]*machine.Task)
+	changedSuspects := make(map[string][]*machine.Task) // by handler
 	for _, x := range ix.dirtyTasks {
-		if t := &x.Task; t.State == store.Pending && !t.Suspect && !t.Waits() && !t.Parked {
-			k := kind{t.Handler, t.Schedule}
-			pendingByKind[k] = append(pendingByKind[k], t)
+		switch t := &x.Task; {
+		case t.State != store.Pending || t.Waits() || t.Parked:
+		case !t.Suspect:
+			changed[kind{t.Handler, t.Schedule}] = append(changed[kind{t.Handler, t.Schedule}], t)
+		case t.Schedule == "" || slices.Contains(c.Schedules, t.Schedule):
+			changedSuspects[t.Handler] = append(changedSuspects[t.Handler], t)
 		}
 	}
-	tasksOf := func(k *dueRows) (tasks []*machine.Task) {
-		for _, x := range k.tasks {
+	kinds := ix.kindsOf(c)
+	var b pgx.Batch
+	ix.loadDue(&b, slices.DeleteFunc(slices.Clone(kinds), func(k *dueRows) bool { return ix.due[k.kind] == k }), rowsOfKind(len(kinds), n), false)
+	if d := ix.suspects; d == nil || !slices.Equal(d.schedules, c.Schedules) || slices.ContainsFunc(c.Handlers, func(h string) bool { return !slices.Contains(d.handlers, h) }) {
+		ix.loadSuspects(&b, c.Handlers, c.Schedules, c.Suspects+1)
+	}
+	ix.send(&b)
+
+	sources := make([]*machine.Source, 0, len(kinds)+len(c.Handlers))
+	next = machine.Never
+	// fill gives a source the due tasks, changed ones first, up to the time until which all
+	// others were read. So the order of those that were offered stays when more are read.
+	fill := func(s *machine.Source, changed []*machine.Task, stored []*cachedTask, until store.Time) {
+		s.Tasks, s.More, s.At = nil, until <= now, until
+		tasks := slices.Clone(changed)
+		for _, x := range stored {
 			if !x.dirty {
 				tasks = append(tasks, &x.Task)
 			}
 		}
-		return append(tasks, pendingByKind[k.kind]...)
-	}
-	for size := rowsOfKind(len(kinds), n); ; size *= 4 {
-		var short []*dueRows // of these, tasks may be due that were not read
-		limit, found := store.Time(math.MaxInt64), 0
-		for _, k := range kinds {
-			if ix.due[k.kind] != k {
-				short = append(short, k)
+		for _, t := range tasks {
+			switch {
+			case t.At > now:
+				next = min(next, t.At)
+			case t.At <= until:
+				s.Tasks = append(s.Tasks, t)
 			}
 		}
+		slices.SortStableFunc(s.Tasks, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
+	}
+	fillKind := func(s *machine.Source) {
+		k := ix.due[kind{s.Handler, s.Schedule}]
+		fill(s, changed[k.kind], k.tasks, k.until)
+	}
+	fillSuspects := func() {
+		stored := make(map[string][]*cachedTask)
+		for _, x := range ix.suspects.tasks {
+			stored[x.Handler] = append(stored[x.Handler], x)
+		}
+		for _, s := range sources[len(kinds):] {
+			fill(s, changedSuspects[s.Handler], stored[s.Handler], ix.suspects.until)
+		}
+	}
+	for _, k := range kinds {
+		s := &machine.Source{Handler: k.handler, Schedule: k.schedule}
+		fillKind(s)
+		sources = append(sources, s)
+	}
+	for _, h := range c.Handlers {
+		sources = append(sources, &machine.Source{Handler: h, Suspect: true})
+	}
+	fillSuspects()
+
+	due = picker.Merge(slices.Clone(sources), n, func(short []*machine.Source, _ int) {
 		var b pgx.Batch
-		ix.loadDue(&b, short, size, false)
+		s := short[0]
+		if s.Suspect {
+			ix.loadSuspects(&b, ix.suspects.handlers, ix.suspects.schedules, 4*len(ix.suspects.tasks))
+			ix.send(&b)
+			fillSuspects()
+			return
+		}
+		k := ix.due[kind{s.Handler, s.Schedule}]
+		ix.loadDue(&b, []*dueRows{k}, 4*len(k.tasks), false)
 		ix.send(&b)
-		short, due = nil, nil
-		for _, k := range kinds {
-			due = append(due, slices.DeleteFunc(tasksOf(k), func(t *machine.Task) bool { return t.At > now || t.At > k.until })...)
-		}
-		slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
-		due = picker.WithoutSkipped(due)
-		counts := make(map[kind]int)
-		for _, t := range due {
-			counts[kind{t.Handler, t.Schedule}]++
-		}
-		for _, k := range kinds {
-			if k.until <= now && counts[k.kind] < picker.Needs(k.handler) {
-				short = append(short, k)
-				limit = min(limit, k.until)
-			}
-		}
-		roomUsed := make(map[string]int)
-		for _, t := range due {
-			if roomUsed[t.Handler]++; t.At <= limit && roomUsed[t.Handler] <= picker.Room(t.Handler) {
-				found++
-			}
-		}
-		if len(short) == 0 || found >= n {
-			break
-		}
-		for _, k := range short {
-			delete(ix.due, k.kind) // read it again, with more rows
-		}
-	}
-	suspects, next := ix.dueSuspects(c, picker, now)
-	due = append(due, suspects...)
-	slices.SortStableFunc(due, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
-	skipped := picker.Skipped()
-	if due = picker.Pick(due, n); len(due) == n {
+		fillKind(s)
+	})
+	if len(due) == n {
 		return due, next
 	}
-	if picker.Skipped() && !skipped {
-		next = min(next, now) // due suspects of a group are in the place of others
-	}
-	var b pgx.Batch
+	b = pgx.Batch{}
 	ix.loadDue(&b, slices.DeleteFunc(slices.Clone(kinds), func(k *dueRows) bool { return k.next != 0 }), 0, true)
 	ix.send(&b)
 	for _, k := range kinds {
 		next = min(next, k.next)
-		for _, t := range tasksOf(k) {
-			if t.At > now {
-				next = min(next, t.At)
-			}
-		}
+	}
+	if until := ix.suspects.until; until > now {
+		next = min(next, until)
 	}
 	return due, next
-}
-
-// dueSuspects returns the oldest due suspects that match a claim: those that it may get, and
-// one more. next is when another suspect is due, or machine.Never.
-func (ix *index) dueSuspects(c *store.Claim, picker *machine.Picker, now store.Time) (due []*machine.Task, next store.Time) {
-	for size := c.Suspects + 1; ; size *= 4 {
-		if d := ix.suspects; d == nil || !slices.Equal(d.schedules, c.Schedules) || slices.ContainsFunc(c.Handlers, func(h string) bool { return !slices.Contains(d.handlers, h) }) {
-			var b pgx.Batch
-			ix.loadSuspects(&b, c.Handlers, c.Schedules, size)
-			ix.send(&b)
-		}
-		until := ix.suspects.until
-		due, next = nil, machine.Never
-		if until > now {
-			next = until
-		}
-		roomUsed := make(map[string]int)
-		for _, t := range ix.current(ix.suspects.tasks, func(t *machine.Task) bool {
-			return t.State == store.Pending && t.Suspect && !t.Waits() && !t.Parked && t.At <= until && slices.Contains(c.Handlers, t.Handler) && (t.Schedule == "" || slices.Contains(c.Schedules, t.Schedule))
-		}) {
-			switch {
-			case t.At > now:
-				next = min(next, t.At)
-			case roomUsed[t.Handler] < picker.Room(t.Handler):
-				roomUsed[t.Handler]++
-				due = append(due, t)
-			}
-		}
-		if until > now || len(due) > c.Suspects {
-			return due[:min(len(due), c.Suspects+1)], next
-		}
-		ix.suspects = nil
-	}
 }

@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"cmp"
-	"container/heap"
 	"database/sql"
 	"fmt"
 	"slices"
@@ -97,23 +96,8 @@ func kindOf(t *machine.Task) pendingKind {
 	return pendingKind{t.Handler, t.Schedule, t.State == store.Pending && t.Suspect}
 }
 
-// A dueSource reads the due tasks of a kind for one claim.
-type dueSource struct {
-	pendingKind
-	head
-	tasks   []*machine.Task // the first due tasks, the oldest first
-	limit   int             // how many rows were read at most; 0: none yet
-	hasMore bool            // there may be more due tasks
-	offered int             // how many of tasks were offered
-	skipped bool            // a due task was offered, and is not claimed
-}
-
-// nextAt returns when the source's next task is due, or earlier.
-func (s *dueSource) nextAt() store.Time {
-	if s.offered < len(s.tasks) {
-		return s.tasks[s.offered].At
-	}
-	return s.at
+func kindOfSource(s *machine.Source) pendingKind {
+	return pendingKind{s.Handler, s.Schedule, s.Suspect}
 }
 
 // Due offers due tasks to the picker, without damaged rows. It reads the tasks of several
@@ -121,38 +105,18 @@ func (s *dueSource) nextAt() store.Time {
 func (ix *index) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
 	ix.flushTasks()
 	ix.loadHeads(c.Handlers)
-	var sources sourceQueue
-	sources, next = ix.dueSources(c, now)
-	var read []*dueSource
-	suspectRefused := false
-	for len(due) < n && len(sources) > 0 {
-		s := sources[0]
-		hasTask := s.offered < len(s.tasks)
-		isDue := hasTask || s.limit == 0 && s.exact
-		switch {
-		case s.suspect && suspectRefused, isDue && !picker.Has(s.handler), !isDue && s.limit > 0 && !s.hasMore:
-			heap.Pop(&sources)
-		case !hasTask:
-			read = append(read, ix.readSources(sources, now, n-len(due))...)
-			heap.Init(&sources)
-		case picker.Skips(s.tasks[s.offered]):
-			s.offered++
-			heap.Fix(&sources, 0)
-		case picker.Take(s.tasks[s.offered]):
-			due = append(due, s.tasks[s.offered])
-			s.offered++
-			heap.Fix(&sources, 0)
-		default:
-			suspectRefused = true
-		}
-	}
+	sources, next := ix.dueSources(c, now)
+	var read []*machine.Source
+	due = picker.Merge(sources, n, func(sources []*machine.Source, need int) {
+		read = append(read, ix.readSources(sources, now, need)...)
+	})
 	claimed := due[:min(len(due), n-1)] // the n-th only tells that there is one
 	return due, min(next, ix.moveHeads(read, claimed, len(due) == n, now))
 }
 
-// dueSources returns a heap with a source for each kind of the claim that has due tasks,
-// and when the first of the others is due.
-func (ix *index) dueSources(c *store.Claim, now store.Time) (sources sourceQueue, next store.Time) {
+// dueSources returns a source for each kind of the claim that has due tasks, and when the
+// first of the others is due.
+func (ix *index) dueSources(c *store.Claim, now store.Time) (sources []*machine.Source, next store.Time) {
 	handlers, schedules := make(map[string]bool, len(c.Handlers)), map[string]bool{"": true}
 	for _, h := range c.Handlers {
 		handlers[h] = true
@@ -167,26 +131,25 @@ func (ix *index) dueSources(c *store.Claim, now store.Time) (sources sourceQueue
 		case h.at > now:
 			next = min(next, h.at)
 		default:
-			sources = append(sources, &dueSource{pendingKind: k, head: h})
+			sources = append(sources, &machine.Source{Handler: k.handler, Schedule: k.schedule, Suspect: k.suspect, More: true, At: h.at, Exact: h.exact})
 		}
 	}
-	heap.Init(&sources)
 	return sources, next
 }
 
 // readSources reads tasks of the source that is due first, and of others that come soon after
 // it if they must be read too. need is how many tasks the claim may still get.
-func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (opened []*dueSource) {
-	bySuspect := make(map[bool][]*dueSource)
-	chosen := []*dueSource{sources[0]}
-	if sources[0].limit == 0 && len(sources) > 1 {
+func (ix *index) readSources(sources []*machine.Source, now store.Time, need int) (opened []*machine.Source) {
+	bySuspect := make(map[bool][]*machine.Source)
+	chosen := []*machine.Source{sources[0]}
+	if sources[0].Limit == 0 && len(sources) > 1 {
 		chosen = chosen[:0]
 		for _, s := range sources {
-			if s.limit == 0 {
+			if s.Limit == 0 {
 				chosen = append(chosen, s)
 			}
 		}
-		slices.SortFunc(chosen, func(a, b *dueSource) int { return cmp.Compare(a.at, b.at) })
+		slices.SortFunc(chosen, func(a, b *machine.Source) int { return cmp.Compare(a.At, b.At) })
 		chosen = chosen[:min(len(chosen), need)]
 	}
 	limit := (need+len(chosen)-1)/len(chosen) + 1
@@ -194,18 +157,18 @@ func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (ope
 		limit = (limit + 7) / 8 * 8 // few different statements
 	}
 	for _, s := range chosen {
-		if s.limit == 0 {
+		if s.Limit == 0 {
 			opened = append(opened, s)
 		}
-		s.limit = max(limit, 4*s.limit)
-		limit = s.limit
-		bySuspect[s.suspect] = append(bySuspect[s.suspect], s)
+		s.Limit = max(limit, 4*s.Limit)
+		limit = s.Limit
+		bySuspect[s.Suspect] = append(bySuspect[s.Suspect], s)
 	}
 	for suspect, list := range bySuspect {
 		var args []any
 		for i, s := range list {
-			args = append(args, i, s.handler, s.schedule, int64(now))
-			s.tasks, s.hasMore = s.tasks[:0], false
+			args = append(args, i, s.Handler, s.Schedule, int64(now))
+			s.Tasks, s.Exact = s.Tasks[:0], false
 		}
 		rowCounts := make([]int, len(list))
 		query := fmt.Sprintf(dueTasks, limit)
@@ -213,17 +176,17 @@ func (ix *index) readSources(sources sourceQueue, now store.Time, need int) (ope
 			var i int
 			var rowID int64
 			if x := scanTask(rows, &i, &rowID); x.err == nil {
-				if x.State != store.Pending || x.Waits() || x.Parked || kindOf(&x.Task) != list[i].pendingKind || x.At > now {
+				if x.State != store.Pending || x.Waits() || x.Parked || kindOf(&x.Task) != kindOfSource(list[i]) || x.At > now {
 					must(fmt.Errorf("%w: an index contains the task %q, which is not due or of another kind", ErrDamaged, store.Shorten(x.ID)))
 				}
-				list[i].tasks = append(list[i].tasks, ix.cacheTask(x))
+				list[i].Tasks = append(list[i].Tasks, ix.cacheTask(x))
 				ix.tasks[x.ID].rowID = rowID
 			}
 			rowCounts[i]++
 		})
 		for i, s := range list {
-			s.hasMore = rowCounts[i] == limit
-			slices.SortStableFunc(s.tasks, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
+			s.More = rowCounts[i] == limit
+			slices.SortStableFunc(s.Tasks, func(a, b *machine.Task) int { return cmp.Compare(a.At, b.At) })
 		}
 	}
 	return opened
@@ -240,41 +203,42 @@ const nextDue = `WITH k(n, kind_handler, kind_schedule, now) AS (VALUES ROWS)
 
 // moveHeads updates the heads of the kinds that were read. If the claim is not full, it returns
 // when the first task of a kind is due whose due tasks were all claimed or skipped.
-func (ix *index) moveHeads(read []*dueSource, claimed []*machine.Task, isFull bool, now store.Time) (next store.Time) {
+func (ix *index) moveHeads(read []*machine.Source, claimed []*machine.Task, isFull bool, now store.Time) (next store.Time) {
 	isClaimed := make(map[*machine.Task]bool, len(claimed))
 	for _, t := range claimed {
 		isClaimed[t] = true
 	}
 	next = machine.Never
 	for _, suspect := range []bool{false, true} {
-		var asked []*dueSource
+		var asked []*machine.Source
+		skipped := make(map[*machine.Source]bool) // a due task was offered, and is not claimed
 		var args []any
 		for _, s := range read {
-			i := slices.IndexFunc(s.tasks, func(t *machine.Task) bool { return !isClaimed[t] })
+			i := slices.IndexFunc(s.Tasks, func(t *machine.Task) bool { return !isClaimed[t] })
 			switch {
-			case s.suspect != suspect:
+			case s.Suspect != suspect:
 				continue
 			case i >= 0:
-				ix.headTable.heads[s.pendingKind] = head{s.tasks[i].At, true}
-				if isFull || i >= s.offered {
+				ix.headTable.heads[kindOfSource(s)] = head{s.Tasks[i].At, true}
+				if isFull || i >= s.Offered {
 					continue
 				} // else a group is full, and a task of another one may come before it has room
-				s.skipped = true
-			case s.hasMore && len(s.tasks) == 0: // all rows that were read are damaged
+				skipped[s] = true
+			case s.More && len(s.Tasks) == 0: // all rows that were read are damaged
 				continue
-			case s.hasMore:
-				ix.headTable.heads[s.pendingKind] = head{at: s.tasks[len(s.tasks)-1].At}
+			case s.More:
+				ix.headTable.heads[kindOfSource(s)] = head{at: s.Tasks[len(s.Tasks)-1].At}
 				continue
 			}
-			args = append(args, len(asked), s.handler, s.schedule, int64(now))
+			args = append(args, len(asked), s.Handler, s.Schedule, int64(now))
 			asked = append(asked, s)
 		}
 		ix.queryInBatches(onIndex(suspect, nextDue), 4, args, func(rows *sql.Rows) {
 			var i int
 			var at sql.NullInt64
 			must(rows.Scan(&i, &at))
-			switch k := asked[i].pendingKind; {
-			case asked[i].skipped:
+			switch k := kindOfSource(asked[i]); {
+			case skipped[asked[i]]:
 			case at.Valid:
 				ix.headTable.heads[k] = head{store.Time(at.Int64), true}
 			default:
@@ -286,18 +250,4 @@ func (ix *index) moveHeads(read []*dueSource, claimed []*machine.Task, isFull bo
 		})
 	}
 	return next
-}
-
-// A sourceQueue is a heap of sources. The first one has the oldest task.
-type sourceQueue []*dueSource
-
-func (q sourceQueue) Len() int           { return len(q) }
-func (q sourceQueue) Less(i, j int) bool { return q[i].nextAt() < q[j].nextAt() }
-func (q sourceQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *sourceQueue) Push(x any)        { *q = append(*q, x.(*dueSource)) }
-
-func (q *sourceQueue) Pop() any {
-	s := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return s
 }

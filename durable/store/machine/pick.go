@@ -2,7 +2,6 @@ package machine
 
 import (
 	"math"
-	"slices"
 
 	"github.com/tickless/tickless/durable/store"
 )
@@ -22,7 +21,6 @@ type Picker struct {
 	onlySuspect     bool // the claim may get a last suspect
 	waiting         store.WaitingSuspects
 	exceeded        bool       // a due task had no room
-	skipped         bool       // a due task's group had no permit
 	limited         bool       // a Limit's Concurrency held back a due task
 	permitAt        store.Time // when a Limit's Rate lets the next task begin that it held back, or Never
 }
@@ -70,21 +68,6 @@ func (p *Picker) roomOf(handler string) *room {
 		p.rooms[handler] = r
 	}
 	return r
-}
-
-// Room returns how many more tasks of the handler the claim may get.
-func (p *Picker) Room(handler string) int {
-	r := p.roomOf(handler)
-	return r.most - r.taken
-}
-
-// Needs returns how many due tasks of the handler the Index must offer at most: as many as
-// there is Room for, and one more if a Limit may hold it back.
-func (p *Picker) Needs(handler string) int {
-	if p.roomOf(handler).limit != nil {
-		return p.Room(handler) + 1
-	}
-	return p.Room(handler)
 }
 
 // Has reports whether the claim may get one more due task of the handler. If it may not,
@@ -137,27 +120,7 @@ func (p *Picker) roomOfGroup(t *Task) int {
 // Skips reports whether the claim cannot get a due task because its group has no permit. The
 // Index then continues with the next task.
 func (p *Picker) Skips(t *Task) bool {
-	skips := p.roomOfGroup(t) <= 0
-	p.skipped = p.skipped || skips
-	return skips
-}
-
-// Skipped reports whether the claim has skipped a task.
-func (p *Picker) Skipped() bool { return p.skipped }
-
-// WithoutSkipped removes the tasks that the claim would skip from due, which must be sorted,
-// the oldest first.
-func (p *Picker) WithoutSkipped(due []*Task) []*Task {
-	taken := make(map[GroupKey]int)
-	return slices.DeleteFunc(due, func(t *Task) bool {
-		if t.Group == "" {
-			return false
-		}
-		taken[t.groupKey()]++
-		skips := taken[t.groupKey()] > p.roomOfGroup(t)
-		p.skipped = p.skipped || skips
-		return skips
-	})
+	return p.roomOfGroup(t) <= 0
 }
 
 // Take reports whether the claim gets a due task that it does not skip, and counts it. A
@@ -194,29 +157,4 @@ func (p *Picker) takeSuspect(t *Task) bool {
 	}
 	p.suspectsAllowed = 0 // no suspect overtakes another
 	return false
-}
-
-// Pick chooses up to n of the due tasks, which must be sorted, the oldest first.
-func (p *Picker) Pick(due []*Task, n int) (picked []*Task) {
-	for _, t := range due {
-		if len(picked) == n {
-			break
-		}
-		if !p.Skips(t) && p.Take(t) {
-			picked = append(picked, t)
-		}
-	}
-	return picked
-}
-
-// Within removes suspects from due that the claim certainly does not get. It keeps one
-// of them, so that the claim's answer tells that it waits.
-func (p *Picker) Within(due []*Task) []*Task {
-	n := 0
-	return slices.DeleteFunc(due, func(t *Task) bool {
-		if t.Suspect {
-			n++
-		}
-		return t.Suspect && n > p.suspectsAllowed+1
-	})
 }
