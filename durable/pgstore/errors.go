@@ -25,8 +25,8 @@ func sqlState(err error) (code string, fatal bool) {
 // wrapError wraps an error of the server in errors of this package and of package store.
 // maybeCommitted is true if the transaction may have been committed.
 func wrapError(err error, maybeCommitted bool) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, store.ErrNotDone) {
+		return err
 	}
 	switch code, _ := sqlState(err); {
 	case maybeCommitted:
@@ -39,9 +39,6 @@ func wrapError(err error, maybeCommitted bool) error {
 		err = fmt.Errorf("%w: %w", store.ErrSchema, err)
 	case code == "42501": // insufficient privilege
 		err = fmt.Errorf("%w: %w", store.ErrUnfit, err)
-	}
-	if errors.Is(err, store.ErrNotDone) {
-		return err
 	}
 	return fmt.Errorf("pgstore: %w: %w", err, store.ErrNotDone)
 }

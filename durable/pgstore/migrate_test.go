@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,6 +104,7 @@ func TestGrants(t *testing.T) {
 	_, err = durable.New(producer).Schedule(t.Context(), item("k", durable.After(0)).Task, durable.After(0))
 	require.ErrorIs(t, err, store.ErrUnfit)
 	require.ErrorIs(t, err, store.ErrNotDone)
+	require.Equal(t, 1, strings.Count(err.Error(), store.ErrUnfit.Error()), err)
 	_, err = Migrate(t.Context(), worker.pool, WithSchema("other"))
 	require.ErrorIs(t, err, store.ErrUnfit)
 }

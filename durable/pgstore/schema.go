@@ -3,13 +3,11 @@ package pgstore
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tickless/tickless/durable/store"
@@ -119,7 +117,7 @@ func (c *config) checkTables(ctx context.Context, tx pgx.Tx) (version int, err e
 	case version > newest:
 		return version, fmt.Errorf("%w: the tables have version %d, but this program supports versions up to %d", store.ErrSchema, version, newest)
 	case shards != c.shardCount:
-		return version, fmt.Errorf("%w: the store has %d shards, not %d", store.ErrSchema, shards, c.shardCount)
+		return version, fmt.Errorf("%w: the schema %s has %d shards, but WithShards says %d", store.ErrSchema, c.schema, shards, c.shardCount)
 	}
 	return version, nil
 }
@@ -132,13 +130,10 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		version, err := s.checkTables(ctx, tx)
 		if newest := len(Migrations()); err == nil && version < newest {
-			err = fmt.Errorf("%w: the tables have version %d, and this program needs %d: run Migrate", store.ErrSchema, version, newest)
+			err = fmt.Errorf("%w: the tables in the schema %s have version %d (0: there are none), and this program needs %d: run Migrate", store.ErrSchema, s.schema, version, newest)
 		}
 		return err
 	})
-	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == "42501" {
-		err = fmt.Errorf("%w: %w", store.ErrUnfit, err) // insufficient privilege
-	}
 	s.schemaChecked.Store(err == nil)
 	return wrapError(err, false)
 }
