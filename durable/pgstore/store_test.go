@@ -96,7 +96,7 @@ func TestStore_TwoStores(t *testing.T) {
 		}
 		first := reopen(t)
 		t.Cleanup(func() { now.close(t) })
-		return storetest.Subject{Store: first, Advance: v.advance, SetWall: v.step, Reopen: reopen, Steps: 500}
+		return storetest.Subject{Store: first, Advance: v.advance, SetWall: v.step, Reopen: reopen, Steps: 500, Twin: true}
 	})
 }
 

@@ -250,7 +250,7 @@ func TestStore_TwoProcesses(t *testing.T) {
 		now := newTwoProcesses(t, path, clk)
 		t.Cleanup(func() { now.close(t) })
 		return storetest.Subject{
-			Store: now, Advance: clk.Advance, Steps: steps(800),
+			Store: now, Advance: clk.Advance, Steps: steps(800), Twin: true,
 			SetWall: func(d time.Duration) { clk.SetWall(clk.Wall().Add(d)) },
 			Reopen: func(t *testing.T) store.Store {
 				now.close(t)

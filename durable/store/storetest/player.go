@@ -220,10 +220,12 @@ func (p *player) sendClientCommand(s *step, op store.Op) string {
 			x.Generation = strings.Repeat(o[1:], store.GenerationSize)
 		}
 	}
-	if e, _ := p.Store.Get(ctx, 0, s.id); s.has("seen") {
-		x.IfVersion = e.Version
-	} else if s.has("stale") {
-		x.IfVersion = max(1, e.Version-1)
+	if s.has("seen") || s.has("stale") {
+		p.compare() // so that the model knows the version
+		e, _ := p.Store.Get(ctx, 0, s.id)
+		if x.IfVersion = e.Version; s.has("stale") {
+			x.IfVersion = max(1, e.Version-1)
+		}
 	}
 	c.Items = append(c.Items, x)
 	if s.has("twice") {

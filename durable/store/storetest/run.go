@@ -32,7 +32,13 @@ type Subject struct {
 	// overrides it. With fewer steps, the store counts as slow: all stored data is compared
 	// after every fourth step, and fewer histories are played.
 	Steps int
+	// Twin says that the store is another one's twin: both use the same data in turn. Tests
+	// in which nothing changes that a store may remember are skipped.
+	Twin bool
 }
+
+// notForTwins are the tests that Twin skips.
+var notForTwins = []string{"BadInput", "ContextEndsMeanwhile", "ContextEndsTheCall", "Limits", "List", "ListOfManyHandlers", "ListOfRuns", "NothingIsShared", "OddNames", "Prefixes"}
 
 // isBrief reports whether the test should take less time. A store with fewer than 1,000 Steps
 // repeats what another test does in full.
@@ -43,6 +49,9 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
 			b := &storeTest{T: t, Subject: open(t)}
+			if b.Twin && slices.Contains(notForTwins, x.name) {
+				t.Skip("not for twins")
+			}
 			b.unit = time.Millisecond
 			if b.Advance == nil {
 				b.unit = 50 * time.Millisecond
