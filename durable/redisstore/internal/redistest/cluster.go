@@ -118,33 +118,6 @@ func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClie
 	return redis.NewClusterClient(o)
 }
 
-// MasterOfSlot returns the master of a slot. During a failover it may return nil.
-func (c *Cluster) MasterOfSlot(ctx context.Context, slot int) *Server {
-	for _, s := range c.Servers {
-		if !s.IsRunning() {
-			continue
-		}
-		client := s.Client()
-		//lint:ignore SA1019 what is to replace it needs Redis 7
-		ranges, err := client.ClusterSlots(ctx).Result()
-		client.Close()
-		if err != nil {
-			continue
-		}
-		for _, r := range ranges {
-			if slot < r.Start || slot > r.End || len(r.Nodes) == 0 {
-				continue
-			}
-			for _, m := range c.Servers {
-				if m.IsRunning() && m.Addr == r.Nodes[0].Addr {
-					return m
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // pollUntil waits until ok returns true or the context ends.
 func pollUntil(ctx context.Context, ok func() bool) error {
 	for !ok() {
