@@ -168,7 +168,7 @@ func (a *attempt) Run() {
 			r.Result = record.Result(a.claimedAt, a.result)
 		}
 		a.countLateness(r)
-		a.End(r)
+		a.End(r, a.handlerCalled)
 	}()
 	r = a.runHandler()
 }

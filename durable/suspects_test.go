@@ -8,11 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/jobs"
 )
 
 // A mortal is a process that can be killed. After that, its commands do not arrive.
@@ -181,6 +183,40 @@ func TestWorker_SuspectsRunMoreAndMore(t *testing.T) {
 	})
 }
 
+// Suspects that end without their handler, here because their last attempt has crashed, allow no
+// other: only a handler that returns does.
+func TestWorker_SuspectsThatDoNotRunAllowNoOther(t *testing.T) {
+	withShards(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet, durable.WithSchedule("s", jobs.Every(time.Hour)))
+		for i := range 10 {
+			schedule(t, c, durable.Task{Key: fmt.Sprint("last attempt ", i), Schedule: "s", MaxAttempts: 3}, durable.After(0))
+		}
+		scheduleMany(t, c, "h", 10, durable.After(0))
+		for range 3 {
+			crash(t, mem, 20)
+		}
+		w := durable.NewWorker(c, durable.WithConcurrency(64))
+		var mu sync.Mutex
+		running, returned := 0, 0
+		w.Handle("h", func(context.Context, durable.Delivery) error {
+			mu.Lock()
+			running++
+			assert.LessOrEqual(t, running, 1+returned)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+			returned++
+			return nil
+		})
+		start(t, w)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 10, returned)
+	})
+}
+
 // A suspect whose next crash makes it a dead letter runs while no other suspect runs, also
 // if others keep coming, but beside all other tasks.
 func TestWorker_TheLastSuspectIsTheOnlyOne(t *testing.T) {
@@ -238,7 +274,7 @@ func crash(t *testing.T, mem *memstore.Store, tasks int) {
 		for shard := range mem.Shards() {
 			n := store.MaxClaim * (1 - i)
 			r := store.Round{Lease: time.Second, MaxCrashes: durable.DefaultMaxCrashes,
-				Claim: store.Claim{Asked: true, Max: n, Suspects: n, OnlySuspect: true, Handlers: []string{"h"}}}
+				Claim: store.Claim{Asked: true, Max: n, Suspects: n, OnlySuspect: true, Handlers: []string{"h"}, Schedules: []string{"s"}}}
 			a, err := mem.Do(ctx, shard, store.Stamp{Sender: fmt.Sprint("crash", time.Now().UnixNano(), shard, i), Number: 1}, r)
 			require.NoError(t, err)
 			crashed += len(a.Tasks)

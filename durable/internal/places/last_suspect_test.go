@@ -36,8 +36,26 @@ func TestSuspects_LastIsGone(t *testing.T) {
 	running.Admit(false)
 	require.Zero(t, claim(a, 0, store.LastWaits).Suspects)
 	require.Zero(t, claim(a, 0, store.NoneWaits).Suspects)
-	running.Release()
+	running.Release(true)
 	require.Equal(t, 2, claim(b, 0, store.NoneWaits).Suspects)
+}
+
+// A suspect that ends without its handler, for example because it was missed, does not allow
+// another one.
+func TestSuspects_EndsWithoutItsHandler(t *testing.T) {
+	p, a, _ := newTwoClaimers(t)
+	run := func(hasRun bool) {
+		g := p.Reserve(a, 2, false)
+		x := p.NewPlace(0)
+		g.Count(0, true, true)
+		p.Settle(a, &g)
+		x.Admit(false)
+		x.Release(hasRun)
+	}
+	run(false)
+	require.Equal(t, 1, p.suspects.allowed)
+	run(true)
+	require.Equal(t, 2, p.suspects.allowed)
 }
 
 // While a claim may get a last suspect, no other claim gets suspects: the last one runs alone.

@@ -226,9 +226,9 @@ type Place struct {
 // occupies it only after [Pool.Settle].
 func (p *Pool) NewPlace(handler int) Place { return Place{pool: p, handler: handler} }
 
-// Release frees the place: the handler has returned. The caller must offer a place to the
-// Claimer, after it has released its locks.
-func (x *Place) Release() *Claimer {
+// Release frees the place at the end of the attempt. hasRun says that the handler was called, and
+// has returned. The caller must offer a place to the Claimer, after it has released its locks.
+func (x *Place) Release(hasRun bool) *Claimer {
 	p, now := x.pool, x.pool.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,7 +242,9 @@ func (x *Place) Release() *Claimer {
 			}
 		}
 	}
-	x.endSuspectLocked(true)
+	if x.endSuspectLocked() && hasRun {
+		p.suspects.allowed = min(p.suspects.allowed+1, p.total)
+	}
 	return p.nextLocked(now)
 }
 

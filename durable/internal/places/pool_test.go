@@ -55,7 +55,7 @@ func TestPool_IdleOnce(t *testing.T) {
 	g := f.Reserve(c, 1, false)
 	idle := f.End()
 	x := f.NewPlace(0)
-	x.Release() // the task of the claim ends before the claim is settled
+	x.Release(true) // the task of the claim ends before the claim is settled
 	g.Count(0, true, false)
 	f.Settle(c, &g)
 	<-idle
@@ -77,7 +77,7 @@ func TestPool_SparePlaces(t *testing.T) {
 	claim, _ = f.claim(t, slow, 8)
 	require.Zero(t, claim.Max)
 	require.True(t, claim.Full)
-	quick[0].Release().Offer()
+	quick[0].Release(true).Offer()
 	require.Equal(t, map[*Claimer]int{other: 1}, f.offers, "a spare place, for a handler that runs nothing")
 }
 
@@ -88,7 +88,7 @@ func TestPool_OffersWhatALimitFrees(t *testing.T) {
 		limit Limit
 		free  func(f *fixture, running []*Place)
 	}{
-		"places": {Limit{Places: 2}, func(_ *fixture, running []*Place) { running[0].Release().Offer() }},
+		"places": {Limit{Places: 2}, func(_ *fixture, running []*Place) { running[0].Release(true).Offer() }},
 		"rate":   {Limit{Rate: 20}, func(f *fixture, _ []*Place) { f.clock.Advance(60 * time.Millisecond) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,10 +120,10 @@ func TestPlace_Hangs(t *testing.T) {
 	f.clock.Advance(time.Minute)
 	claim, again := f.claim(t, c, 1, 0)
 	require.Equal(t, 1, claim.Max)
-	running[0].Release()
+	running[0].Release(true)
 	claim, _ = f.claim(t, c, 1)
 	require.Zero(t, claim.Max)
-	again[0].Release()
+	again[0].Release(true)
 	claim, _ = f.claim(t, c, 1)
 	require.Equal(t, 1, claim.Max)
 	n, hanging = f.InUse()
@@ -153,7 +153,7 @@ func TestPool_Suspects(t *testing.T) {
 	x := start(false)
 	n, _ = allowed(c)
 	require.Zero(t, n)
-	x.Release()
+	x.Release(true)
 	n, _ = allowed(c)
 	require.Equal(t, 2, n)
 	x = start(false)
@@ -163,9 +163,9 @@ func TestPool_Suspects(t *testing.T) {
 	x.Crash()
 	n, _ = allowed(c)
 	require.Equal(t, 1, n)
-	x.Release() // of a lost lease
+	x.Release(true) // of a lost lease
 	x = start(true)
-	x.Release()
+	x.Release(true)
 	x = start(true)
 	n, _ = allowed(c)
 	require.Zero(t, n, "two are allowed, but a last one runs")
@@ -173,7 +173,7 @@ func TestPool_Suspects(t *testing.T) {
 	g := f.Reserve(c, 1, false)
 	g.Waiting = store.LastWaits
 	f.Settle(c, &g)
-	x.Release()
+	x.Release(true)
 	n, _ = allowed(other)
 	require.Zero(t, n, "another claimer waits for a last suspect")
 	n, only = allowed(c)

@@ -59,22 +59,19 @@ func (x *Place) Crash() {
 	p, now := x.pool, x.pool.now()
 	p.mu.Lock()
 	defer p.unlockAndOffer(now)
-	x.endSuspectLocked(false)
+	if x.endSuspectLocked() {
+		p.suspects.allowed = 1
+	}
 }
 
-// endSuspectLocked counts the end of an attempt that may be a suspect. returned says that its
-// handler has returned before a lease was lost.
-func (x *Place) endSuspectLocked(returned bool) {
+// endSuspectLocked ends a suspect. It returns false if the attempt was none, or has crashed.
+func (x *Place) endSuspectLocked() bool {
 	if !x.isSuspect {
-		return
+		return false
 	}
 	x.isSuspect = false
 	s := &x.pool.suspects
 	s.reserved--
 	s.lastRuns = s.lastRuns && !x.isLastSuspect
-	if returned {
-		s.allowed = min(s.allowed+1, x.pool.total)
-	} else {
-		s.allowed = 1
-	}
+	return true
 }

@@ -40,15 +40,15 @@ func (l *Loop) queueReportLocked(r *Report) {
 	l.wake()
 }
 
-// End ends an attempt whose handler has returned: it queues the report, unless the task was
-// handed back already, and releases the place. It does both under Loop.mu, so that one round can
-// send the report and use the place.
-func (a *Attempt) End(r *Report) {
+// End ends an attempt: it queues the report, unless the task was handed back already, and
+// releases the place. It does both under Loop.mu, so that one round can send the report and use
+// the place. hasRun says that the handler was called, and has returned.
+func (a *Attempt) End(r *Report, hasRun bool) {
 	a.leaseTimer.Stop()
 	a.Cancel(nil)
 	a.loop.mu.Lock()
 	a.loop.queueReportLocked(r)
-	next := a.Place.Release()
+	next := a.Place.Release(hasRun)
 	a.loop.mu.Unlock()
 	next.Offer()
 }
