@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type clientActor struct {
 	client    *durable.Client
 	calls     int
 	bodies    int
+	latest    int                     // the key of the latest call
 	scheduled map[string]durable.Task // the latest task of each key
 	versions  map[string]int64        // by id, as the client has seen them
 }
@@ -47,9 +49,15 @@ func (s *simulation) runClient(name string) {
 
 func (c *clientActor) key() string { return fmt.Sprint("k", c.r.IntN(keys)) }
 
-// someKeys returns some different keys.
+// someKeys returns some different keys. The first one is often that of the call before.
 func (c *clientActor) someKeys() (ids []string) {
-	for _, i := range c.r.Perm(keys)[:1+c.r.IntN(6)] {
+	perm := c.r.Perm(keys)
+	if chance(c.r, 20) {
+		i := slices.Index(perm, c.latest)
+		perm[0], perm[i] = perm[i], perm[0]
+	}
+	c.latest = perm[0]
+	for _, i := range perm[:1+c.r.IntN(6)] {
 		ids = append(ids, fmt.Sprint("k", i))
 	}
 	return ids

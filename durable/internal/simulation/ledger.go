@@ -119,6 +119,11 @@ func (l *ledger) begin(ctx context.Context, v *life, d *durable.Delivery) *execu
 	return x
 }
 
+// timeout returns how long the handler may run.
+func (x *execution) timeout() time.Duration {
+	return cmp.Or(x.content.Timeout, x.config.handlers[x.delivery.Handler].timeout)
+}
+
 // leased returns the entry of a delivery, which must have a lease.
 func (l *ledger) leased(v *life, d *durable.Delivery) (e store.Entry) {
 	_ = l.server.withShard(store.ShardOf(d.Key, l.shards), func(j *storetest.Judge, now store.Time) {
@@ -150,7 +155,7 @@ func (x *execution) wrongDelivery(ctx context.Context, c *handlerConfig, clockWa
 		return "the number of crashes"
 	case follows != (d.Ended != nil) || follows && (*d.Ended != durable.Ended{Done: ended.Done, Due: d.Ended.Due, Attempts: ended.Attempts, Crashes: ended.Crashes, Error: ended.Text} || store.TimeOf(d.Ended.Due) != ended.Due):
 		return "the run that it follows"
-	case time.Until(deadline) != cmp.Or(t.Timeout, c.timeout):
+	case time.Until(deadline) != x.timeout():
 		return "the timeout"
 	case t.Missed != durable.LatestMissed && skipped != 0, skipped < 0, t.Every > 0 && skipped%t.Every.Round(time.Microsecond) != 0:
 		return "the due time"
@@ -308,6 +313,19 @@ func (l *ledger) answeredRound(sender string, r *store.Round, a *store.Answer, i
 	}
 }
 
+// left checks that a loop which leaves its shard has handed its attempts back.
+func (l *ledger) left(sender string, j *storetest.Judge) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for lease, x := range l.running {
+		_, isLeased := j.Leased(lease.Token)
+		// A loop gives up the lease of a handler that hangs. After five seconds without an answer it ends.
+		if x.sender == sender && isLeased && !x.reported && time.Since(x.began) < x.timeout() && time.Since(x.stoppedAt) < 5*time.Second {
+			l.fail("not handed back", "%s ends without a report on %q with token %d", x.name, x.delivery.Key, lease.Token)
+		}
+	}
+}
+
 // carriedOut records the outcomes of a command. The server calls it once for each command.
 func (l *ledger) carriedOut(from string, op *operation, c *store.Command, out []store.Outcome) {
 	l.mu.Lock()
@@ -405,7 +423,7 @@ func (l *ledger) checkCalm() {
 		if x.isOwnCancel {
 			limit = 200 * time.Millisecond
 		}
-		timeout := cmp.Or(x.content.Timeout, x.config.handlers[x.delivery.Handler].timeout)
+		timeout := x.timeout()
 		switch {
 		case x.isLive && time.Since(x.began) > timeout+3*x.config.lease && time.Now().Before(x.leaseEnd):
 			l.fail("hangs", "%s: the handler of %q has run for %v and keeps its lease", x.name, x.delivery.Key, time.Since(x.began))

@@ -159,24 +159,28 @@ func (s *simulation) play() {
 	}
 }
 
-// copyTo exports the store during the storm, and imports the file into another store, again
-// after each error.
+// copyTo exports the store several times during the storm, and imports the last file into
+// another store, again after each error.
 func (s *simulation) copyTo(dst *server, name string) {
 	r := s.plan.random(name)
-	s.sleep(upTo(r, 10*time.Second))
 	var file bytes.Buffer
 	var want []store.Entry
 	exported := 0
-	_ = s.server.withShard(0, func(_ *storetest.Judge, now store.Time) {
-		for _, j := range s.server.judges {
-			want = append(want, slices.DeleteFunc(j.Entries(), func(e store.Entry) bool { return !e.Continues() || e.HasExpired(now) })...)
-		}
-		exported = must(durable.Export(background, &file, s.server.st))
-		clockWasSet := slices.ContainsFunc(s.server.offsets, func(d time.Duration) bool { return d != s.server.clock.offsetNow() })
-		if exported < len(want) || exported > len(want) && !clockWasSet { // an entry that had expired may be there again
-			s.fail("export", "%d tasks were exported, of %d", exported, len(want))
-		}
-	})
+	for range 20 {
+		s.sleep(upTo(r, time.Second))
+		_ = s.server.withShard(0, func(_ *storetest.Judge, now store.Time) {
+			file.Reset()
+			want = nil
+			for _, j := range s.server.judges {
+				want = append(want, slices.DeleteFunc(j.Entries(), func(e store.Entry) bool { return !e.Continues() || e.HasExpired(now) })...)
+			}
+			exported = must(durable.Export(background, &file, s.server.st))
+			clockWasSet := slices.ContainsFunc(s.server.offsets, func(d time.Duration) bool { return d != s.server.clock.offsetNow() })
+			if exported < len(want) || exported > len(want) && !clockWasSet { // an entry that had expired may be there again
+				s.fail("export", "%d tasks were exported, of %d", exported, len(want))
+			}
+		})
+	}
 	end := dst.connect(name, true)
 	total := 0
 	for !isClosed(s.over) {

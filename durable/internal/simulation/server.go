@@ -184,6 +184,9 @@ func (s *server) do(from string, shard int, stamp store.Stamp, r store.Round) (a
 		isNew := j.Do(now, stamp, r, a, err)
 		s.trace(from, "round/%d new=%v %s, %v", shard, isNew, roundText(&r, &a), err)
 		s.ledger.answeredRound(stamp.Sender, &r, &a, isNew)
+		if r.Leave && isNew {
+			s.ledger.left(stamp.Sender, j)
+		}
 		s.finish(j, shard, now)
 	})
 	return a, errors.Join(stopped, err)

@@ -88,6 +88,7 @@ type life struct {
 	begun         map[string][]time.Time // when each handler has begun in calm
 	suspectsEnded int
 	isLive        bool
+	stoppedAt     time.Time
 }
 
 func (s *simulation) startProcess(name string, c *workerConfig) *process {
@@ -148,7 +149,7 @@ func (p *process) live(r *rand.Rand) (stays bool) {
 	p.trace(p.name, "ends: %s (%d)", fault, how)
 	limit := p.config.shutdown + 2*max(p.config.lease/3, time.Second) + 8*time.Second
 	p.ledger.mu.Lock()
-	v.isLive = false
+	v.isLive, v.stoppedAt = false, time.Now()
 	if all, _, _, _ := p.ledger.countLocked(v, ""); all == 0 && p.settled() {
 		limit = 300 * time.Millisecond
 	}
