@@ -454,6 +454,34 @@ func TestImport_GoesOn(t *testing.T) {
 	})
 }
 
+// A handler's new name is that of its tasks, of all follow-ups, and of its pause.
+func TestImport_RenameHandler(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		c := durable.New(mem, quiet)
+		task := func(handler string) durable.Task {
+			return durable.Task{Key: "k", Handler: handler, Body: []byte("body"), Headers: map[string]string{"a": "b"},
+				OnSuccess: &durable.Task{Handler: handler, Body: []byte("second"), OnFailure: &durable.Task{Handler: handler}},
+				OnFailure: &durable.Task{Handler: "other", OnSuccess: &durable.Task{Handler: handler, Body: []byte("third")}}}
+		}
+		schedule(t, c, task("old"), durable.After(time.Hour))
+		require.NoError(t, c.PauseHandler(ctx, "old", "why"))
+		var b bytes.Buffer
+		_, err := durable.Export(ctx, &b, mem)
+		require.NoError(t, err)
+		to := durable.New(memstore.New(), quiet)
+		_, err = durable.Import(ctx, to.Store(), &b, durable.RenameHandler("old", "a longer name"))
+		require.NoError(t, err)
+		info, err := to.Get(ctx, "k")
+		require.NoError(t, err)
+		require.Equal(t, task("a longer name"), info.Task)
+		require.True(t, info.HandlerPaused)
+		paused, err := to.PausedHandlers(ctx)
+		require.NoError(t, err)
+		require.Len(t, paused, 1)
+		require.Equal(t, "why", paused["a longer name"].Note)
+	})
+}
+
 func TestImport_Refuses(t *testing.T) {
 	for _, x := range []struct{ file, want string }{
 		{"", "line 1: the file ends too early"},

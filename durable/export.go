@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,11 @@ func Import(ctx context.Context, dst store.Store, r io.Reader, opts ...ImportOpt
 	if err != nil { // before anything is changed
 		return Copied{}, err
 	}
-	c, err := newImporter(ctx, New(dst), in.PausedHandlers)
+	paused := make(map[string]store.HandlerPause)
+	for handler, p := range in.PausedHandlers {
+		paused[cmp.Or(newNames[handler], handler)] = p
+	}
+	c, err := newImporter(ctx, New(dst), paused)
 	if err != nil {
 		return Copied{}, err
 	}
@@ -61,17 +66,27 @@ func Import(ctx context.Context, dst store.Store, r io.Reader, opts ...ImportOpt
 			break
 		}
 		for _, e := range block {
-			for _, t := range []*store.Task{&e.Task, e.NextTask} {
-				if t != nil && newNames[t.Handler] != "" {
-					t.Handler = newNames[t.Handler]
-				}
-			}
+			renameHandlers(newNames, &e.Task, e.NextTask)
 			if err := c.addEntry(ctx, e); err != nil {
 				return c.copied, err
 			}
 		}
 	}
 	return c.copied, errors.Join(c.sendItems(ctx), c.refusal, err)
+}
+
+// renameHandlers gives tasks and their follow-ups to handlers with other names. Tasks may be nil.
+func renameHandlers(newNames map[string]string, tasks ...*store.Task) {
+	for _, t := range tasks {
+		if t == nil {
+			continue
+		}
+		t.Handler = cmp.Or(newNames[t.Handler], t.Handler)
+		if f, size, ok := t.FollowUps(); ok {
+			renameHandlers(newNames, f.Success, f.Failure)
+			t.Record = f.Append(t.Record[:size:size])
+		}
+	}
 }
 
 // An ImportOption changes an [Import].
@@ -83,8 +98,8 @@ type importOption func(newNames map[string]string)
 
 func (f importOption) applyToImport(newNames map[string]string) { f(newNames) }
 
-// RenameHandler gives the tasks of a handler to a handler with another name. It panics if a
-// name is not valid: see [Task.Handler].
+// RenameHandler gives the tasks of a handler, its follow-ups and its pause to a handler with
+// another name. It panics if a name is not valid: see [Task.Handler].
 func RenameHandler(from, to string) ImportOption {
 	for _, name := range []string{from, to} {
 		if !store.IsName(name) {
