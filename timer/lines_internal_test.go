@@ -8,7 +8,7 @@ import (
 )
 
 // Fields that every start reads share no cache line with fields that the poller writes.
-// docs/scaling.md counts the lines.
+// Otherwise each write would make the starts on other procs fetch the line again.
 func TestScheduler_CacheLines(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("this layout is for 64-bit machines")
