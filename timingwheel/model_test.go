@@ -43,7 +43,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 			}
 		})
 	}
-	next, any := int64(math.MaxInt64), false
+	next := int64(math.MaxInt64)
 	for n := range w.levels {
 		l := &w.levels[n]
 		s := uint(n) * w.slotBits
@@ -65,7 +65,7 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 				if e < w.clockTick || uint32(at>>s)&w.slotMask != slot || at>>s-w.clockTick>>s > int64(w.slotMask) {
 					tb.Fatalf("level %d, slot %d: the expiration is %d, the clock %d", n, slot, e, w.clockTick)
 				}
-				next, any = min(next, e), true
+				next = min(next, e)
 				list(b, func(i bucket.Index) {
 					if t := w.tickOf(i); t < e {
 						tb.Fatalf("level %d, slot %d: an entry of tick %d, but the bucket expires at %d", n, slot, t, e)
@@ -93,8 +93,8 @@ func checkWheel[T any](tb testing.TB, w *Wheel[T]) {
 		if !ok || hint != w.Clock() {
 			tb.Fatalf("Next in a drain = %d, %v, the clock is %d", hint, ok, w.Clock())
 		}
-	case ok != any || ok && hint != w.converter.timeOfTick(next):
-		tb.Fatalf("Next = %d, %v, want %d, %v", hint, ok, w.converter.timeOfTick(next), any)
+	case hint != w.converter.timeOfTick(next) || ok != (hint != math.MaxInt64):
+		tb.Fatalf("Next = %d, %v, want %d", hint, ok, w.converter.timeOfTick(next))
 	}
 }
 

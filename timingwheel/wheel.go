@@ -278,13 +278,14 @@ func (w *Wheel[T]) Observe(now int64) {
 
 // Next returns a time before which no entry is due. Perhaps none is due at that time
 // either: the wheel may only have to move entries down a level. While a drain is
-// unfinished, Next returns the wheel's clock. Next reports false if no bucket is queued
-// and no drain is unfinished.
+// unfinished, Next returns the wheel's clock. Next reports false if the drain is finished
+// and no entry is due before math.MaxInt64.
 func (w *Wheel[T]) Next() (int64, bool) {
 	if w.isDraining() {
 		return w.Clock(), true
 	}
-	return w.converter.timeOfTick(w.nextExpiration), w.nextExpiration != math.MaxInt64 || w.anyBucketQueued()
+	next := w.converter.timeOfTick(w.nextExpiration)
+	return next, next != math.MaxInt64
 }
 
 // Draining returns the lowest level with entries for Drain to process, or false if there
@@ -302,15 +303,4 @@ func (w *Wheel[T]) Draining() (level int, ok bool) {
 func (w *Wheel[T]) isDraining() bool {
 	_, ok := w.Draining()
 	return ok
-}
-
-// anyBucketQueued reports whether a bucket is queued. (nextExpiration is math.MaxInt64 if
-// none is, but also if a bucket expires then.)
-func (w *Wheel[T]) anyBucketQueued() bool {
-	for n := range w.levels {
-		if _, ok := w.levels[n].nextQueuedSlot(0); ok {
-			return true
-		}
-	}
-	return false
 }
