@@ -167,7 +167,11 @@ func (d *Delayed[K]) addTo(p *Purgatory[K], op Operation[K], timeout time.Durati
 // joinListsLocked puts the operation into the lists of its keys. After an error or a
 // panic, the operation may be in some of these lists.
 func (d *Delayed[K]) joinListsLocked(p *Purgatory[K], keys []K) error {
-	keys = distinctKeys(keys)
+	for _, key := range keys {
+		if key != key { // NaN, or a value that contains one
+			panic("purgatory: a key must be equal to itself")
+		}
+	}
 	d.nodes = make([]node[K], max(len(keys), 1))
 	if len(keys) == 0 {
 		return d.joinListLocked(&p.shards[0], 0, func(sh *shard[K]) *list[K] { return &sh.keylessList })
@@ -304,38 +308,4 @@ func (n *node[K]) expire() {
 	defer p.runningExpirations.Add(-1)
 	defer p.callAndReportPanic(op.OnExpiration)
 	p.callAndReportPanic(op.OnComplete)
-}
-
-// Up to maxKeysWithoutMap keys, comparing each with each is faster than a map.
-const maxKeysWithoutMap = 16
-
-// distinctKeys returns keys without repetitions, in the same order. It does not change
-// its argument.
-func distinctKeys[K comparable](keys []K) []K {
-	var seen map[K]struct{}
-	if len(keys) > maxKeysWithoutMap {
-		seen = make(map[K]struct{}, len(keys))
-	}
-	unique, copied := keys, false
-	for i, key := range keys {
-		if key != key { // NaN, or a value that contains one
-			panic("purgatory: a key must be equal to itself")
-		}
-		isRepeated := false
-		if seen != nil {
-			_, isRepeated = seen[key]
-			seen[key] = struct{}{}
-		} else {
-			for _, k := range keys[:i] {
-				isRepeated = isRepeated || k == key
-			}
-		}
-		switch {
-		case isRepeated && !copied:
-			unique, copied = append([]K(nil), keys[:i]...), true
-		case !isRepeated && copied:
-			unique = append(unique, key)
-		}
-	}
-	return unique
 }

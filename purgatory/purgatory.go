@@ -76,6 +76,9 @@ func New[K comparable](s *timer.Scheduler, opts ...Option) *Purgatory[K] {
 // may be added again. The error is [ErrClosed] or, if the Scheduler refuses the timer,
 // [timer.ErrClosed] or [timer.ErrTooManyPending].
 //
+// A key that is given twice counts twice: in Watched, and for CheckAndComplete, which then
+// calls TryComplete twice.
+//
 // CompleteOrWatch panics if the operation is nil or already waiting, or if a key
 // is not equal to itself, such as NaN.
 func (p *Purgatory[K]) CompleteOrWatch(op Operation[K], timeout time.Duration, keys ...K) (completed bool, err error) {

@@ -318,7 +318,8 @@ func TestPurgatory_StructKeys(t *testing.T) {
 	p := purgatory.New[partition](s)
 	o := new(partitionOp)
 	p.CompleteOrWatch(o, time.Hour, partition{"t", 1}, partition{"t", 2}, partition{"t", 1})
-	require.Equal(t, 2, p.Watched())
+	require.Equal(t, 3, p.Watched())
+	require.Equal(t, 2, p.Stats().Keys)
 	require.Len(t, p.CancelForKey(partition{"t", 2}), 1)
 	require.Zero(t, p.Watched())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -66,26 +65,28 @@ func TestCompleteOrWatch_CompletedMeanwhile(t *testing.T) {
 	}
 }
 
-func TestCompleteOrWatch_KeysGivenTwiceCountOnce(t *testing.T) {
-	p, s, _ := virtual(t)
-	o := watch(t, p, new(op), time.Hour, "a", "b", "a", "a", "b", "c")
+func TestCompleteOrWatch_AKeyTwice(t *testing.T) {
+	p, s, clk := virtual(t)
+	o := watch(t, p, new(op), time.Hour, "a", "b", "a")
+	require.Equal(t, 1, p.Len())
 	require.Equal(t, 3, p.Watched())
-	require.Equal(t, 3, p.Stats().Keys)
+	require.Equal(t, 2, p.Stats().Keys)
 	before := o.asked.Load()
 	require.Zero(t, p.CheckAndComplete("a"))
-	require.Equal(t, before+1, o.asked.Load())
-	require.True(t, o.ForceComplete())
+	require.Equal(t, before+2, o.asked.Load())
+	require.Equal(t, []purgatory.Operation[string]{o}, p.CancelForKey("a"))
 	empty(t, p, s)
 
-	for _, n := range []int{3, 100} {
-		keys := append(append(keysUpTo(n/2), keysUpTo(n/2)...), keysUpTo(n)...)
-		given := slices.Clone(keys)
-		o = watch(t, p, new(op), time.Hour, keys...)
-		require.Equal(t, given, keys, "the caller's slice was changed")
-		require.Equal(t, n, p.Watched())
-		require.True(t, o.ForceComplete())
-		empty(t, p, s)
-	}
+	watch(t, p, o, time.Hour, "a", "a")
+	o.ready.Store(true)
+	require.Equal(t, 1, p.CheckAndComplete("a"))
+	require.EqualValues(t, 1, o.completed.Load())
+	empty(t, p, s)
+
+	o = watch(t, p, new(op), time.Second, "a", "a")
+	clk.Advance(time.Second)
+	require.EqualValues(t, 1, o.expired.Load())
+	empty(t, p, s)
 }
 
 func TestCompleteOrWatch_WithoutKeys(t *testing.T) {
