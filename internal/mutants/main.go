@@ -56,8 +56,8 @@ func main() {
 	}
 }
 
-// run runs the mutant's tests on the changed code, and returns the most informative lines
-// of their output.
+// run runs the mutant's tests on the changed code, and returns the line of their output
+// that says what has failed.
 func (m mutant) run(packagesOfTests packagesByTest, timeout time.Duration) (output string, err error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {
@@ -101,7 +101,7 @@ func (m mutant) run(packagesOfTests packagesByTest, timeout time.Duration) (outp
 	case strings.Contains(string(combined), "[build failed]"), strings.Contains(string(combined), "[setup failed]"):
 		return "", fmt.Errorf("it does not compile: %.300s", combined)
 	}
-	return summary(string(combined)), nil
+	return strings.TrimSpace(failurePattern.FindString(string(combined))), nil
 }
 
 // packagesByTest maps the name of each test of the core to its packages.
@@ -153,13 +153,4 @@ func isSkippedDir(dir string) bool {
 	return err == nil || strings.HasPrefix(filepath.Base(dir), ".")
 }
 
-var informativeLinePattern = regexp.MustCompile(`(?m)^.*(Error:|expected|panic:|fatal error:|_test\.go:\d+:|seed).*$`)
-
-// summary returns the most informative lines of a failed test's output.
-func summary(out string) string {
-	lines := informativeLinePattern.FindAllString(out, 3)
-	for i, l := range lines {
-		lines[i] = strings.Join(strings.Fields(l), " ")
-	}
-	return fmt.Sprintf("%.200s", strings.Join(lines, "; "))
-}
+var failurePattern = regexp.MustCompile(`(?m)^\s*(--- FAIL|panic|fatal error): .*$`)
