@@ -19,18 +19,20 @@ import (
 // A Read counts as activity when it returns bytes. A Write or a copy sends pieces of at
 // most 64 KiB, and each piece counts as activity when it has been written. On Linux, it is
 // also activity when the peer acknowledges bytes that wait in the send buffer of a
-// *[net.TCPConn], or of one under a TLS connection. Elsewhere the buffer is not seen: the peer must accept 64 KiB within each
-// timeout, and more if the system lets a Write wait until a part of the buffer is free.
+// *[net.TCPConn], or of one under a TLS connection. Elsewhere the buffer is not seen: the
+// peer must accept 64 KiB within each timeout, and more if the system lets a Write wait
+// until a part of the buffer is free.
 //
 // [net.Buffers.WriteTo] writes each buffer to a Conn by itself, so what several goroutines
 // write may mix. Use [Conn.WriteBuffers].
 //
-// Methods that the underlying connection lacks return [errors.ErrUnsupported].
+// Set socket options on the underlying connection: see [Conn.NetConn]. Methods that it
+// lacks return [errors.ErrUnsupported].
 type Conn struct {
 	inner net.Conn
 	conns *Conns
+	entry *Entry[*Conn] // set by Wrap, which holds mu meanwhile
 
-	entry atomic.Pointer[Entry[*Conn]] // written under mu
 	// evicted is set just before the connection is closed for being idle.
 	evicted atomic.Bool
 	// Write holds writeMu, so that the pieces of two Writes do not mix.
@@ -40,57 +42,21 @@ type Conn struct {
 	// lock of the entry's stripe.
 	acked uint64
 
-	mu sync.Mutex
-	// mu guards the fields below.
-
-	timeout time.Duration
-	closed  bool // by Close or by an eviction
+	mu     sync.Mutex
+	closed bool // by Close or by an eviction; guarded by mu
 }
 
-// startWatching starts watching the connection, unless it is closed.
-func (c *Conn) startWatching() error {
-	// Hold mu until the entry is stored. If the entry is due before that, handleIdle
-	// waits for mu.
+// isClosed reports whether the connection is closed. If Wrap is watching it just now,
+// isClosed waits for Wrap.
+func (c *Conn) isClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return nil
-	}
-	e, err := c.conns.monitor.Watch(c, c.timeout)
-	if err == nil {
-		c.entry.Store(e)
-	}
-	return err
+	return c.closed
 }
 
-// handleIdle is the Monitor's callback: the connection is idle.
-func (c *Conn) handleIdle(since time.Time) {
-	c.mu.Lock() // waits for startWatching to store the entry
-	closed := c.closed
-	c.mu.Unlock()
-	if closed {
-		return
-	}
-	shouldEvict := true
-	defer func() {
-		if shouldEvict {
-			c.closeIdle() // also when onIdle panics
-		}
-	}()
-	if c.conns.onIdle != nil {
-		shouldEvict = c.conns.onIdle(c, since)
-	}
-	if shouldEvict {
-		return
-	}
-	c.conns.updateStats(func(s *ConnsStats) { s.Refused++ })
-	if c.startWatching() != nil {
-		c.conns.monitor.addLeftover(&c.entry.Load().entry) // the Conns was closed
-	}
-}
-
-// closeIdle closes an idle connection, unless it is already closed.
-func (c *Conn) closeIdle() {
+// closeIdle is the Monitor's callback: it closes an idle connection, unless it is already
+// closed.
+func (c *Conn) closeIdle(time.Time) {
 	c.mu.Lock()
 	wasOpen := !c.closed
 	c.closed = true
@@ -111,7 +77,7 @@ func (c *Conn) Close() error {
 	wasOpen := !c.closed
 	c.closed = true
 	if wasOpen {
-		c.entry.Load().Stop()
+		c.entry.Stop()
 	}
 	c.mu.Unlock()
 	if wasOpen {
@@ -129,7 +95,7 @@ func (c *Conn) mustInner() net.Conn {
 }
 
 // touch records activity.
-func (c *Conn) touch() { c.entry.Load().Touch() }
+func (c *Conn) touch() { c.entry.Touch() }
 
 // asErrIdle returns ErrIdle if the reason for err is that the connection was closed for
 // being idle. Otherwise it returns err.
@@ -213,17 +179,13 @@ func (c *Conn) deliveredLocked(now Moment) Moment {
 // not positive.
 func (c *Conn) SetTimeout(timeout time.Duration) {
 	c.mustInner()
-	checkTimeout("SetTimeout", timeout)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.entry.Load().SetTimeout(timeout)
-	c.timeout = timeout
+	c.entry.SetTimeout(timeout)
 }
 
 // Since returns the time of the connection's last activity.
 func (c *Conn) Since() time.Time {
 	c.mustInner()
-	return c.conns.monitor.Time(c.entry.Load().Last())
+	return c.conns.monitor.Time(c.entry.Last())
 }
 
 // NetConn returns the underlying connection. Bytes that you read from it or write to it
@@ -269,8 +231,8 @@ func (c *Conn) CloseWrite() error {
 	return unsupportedError("CloseWrite", c.mustInner())
 }
 
-// SyscallConn returns access to the file descriptor. A Read or Write of the returned
-// RawConn counts as activity when it succeeds.
+// SyscallConn returns access to the file descriptor. Bytes that are read or written with
+// it do not count as activity.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	sc, ok := c.mustInner().(syscall.Conn)
 	if !ok {
@@ -280,36 +242,10 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	if err != nil {
 		return nil, c.asErrIdle("raw-control", err)
 	}
-	return rawConn{rc, c}, nil
+	// Package os must not see the other methods of rc: it would copy a file past the Conn.
+	return struct{ syscall.RawConn }{rc}, nil
 }
 
 func unsupportedError(method string, inner net.Conn) error {
 	return fmt.Errorf("idle: %s on a %T: %w", method, inner, errors.ErrUnsupported)
-}
-
-type rawConn struct {
-	syscall.RawConn
-	conn *Conn
-}
-
-func (r rawConn) Read(f func(fd uintptr) (done bool)) error {
-	return r.conn.asErrIdle("raw-read", r.RawConn.Read(r.touchWhenDone(f)))
-}
-
-func (r rawConn) Write(f func(fd uintptr) (done bool)) error {
-	return r.conn.asErrIdle("raw-write", r.RawConn.Write(r.touchWhenDone(f)))
-}
-
-func (r rawConn) Control(f func(fd uintptr)) error {
-	return r.conn.asErrIdle("raw-control", r.RawConn.Control(f))
-}
-
-func (r rawConn) touchWhenDone(f func(fd uintptr) bool) func(fd uintptr) bool {
-	return func(fd uintptr) bool {
-		done := f(fd)
-		if done {
-			r.conn.touch()
-		}
-		return done
-	}
 }

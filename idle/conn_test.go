@@ -264,6 +264,27 @@ func TestConn_EvictionRefused(t *testing.T) {
 	})
 }
 
+// What the callback writes, or reads, does not keep the connection open: the result decides.
+func TestConn_EvictedAfterAFarewell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cs := idle.NewConns(30*time.Second, idle.WithSlackShare(0), idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
+			_, err := c.Write([]byte("bye"))
+			require.NoError(t, err)
+			time.Sleep(time.Minute) // longer than the timeout
+			return true
+		}))
+		c, far := pipe(t, cs)
+		got, err := io.ReadAll(far)
+		require.NoError(t, err)
+		require.Equal(t, "bye", string(got))
+		_, err = c.Read(make([]byte, 1))
+		idleError(t, "read", err)
+		require.Equal(t, idle.ConnsStats{Wrapped: 1, Evicted: 1}, cs.Stats())
+		far.Close()
+		end(t, cs)
+	})
+}
+
 // If the callback refuses an eviction after Close of the Conns, TakeLeftover returns the
 // connection.
 func TestConn_RefusedAfterClose(t *testing.T) {
@@ -294,8 +315,9 @@ func TestConn_CallbackMayClose(t *testing.T) {
 		}))
 		c, far := pipe(t, cs)
 		clk.Advance(time.Second)
-		_, watched := clk.Next()
-		require.False(t, watched)
+		for _, pending := clk.Next(); pending; _, pending = clk.Next() { // the wake-up of a bucket that is now empty
+			clk.Advance(time.Minute)
+		}
 		_, err := c.Read(make([]byte, 1))
 		require.Equal(t, io.ErrClosedPipe, err)
 		st := cs.Stats()

@@ -16,7 +16,6 @@ type Conns struct {
 
 	monitor *Monitor[*Conn]
 	timeout time.Duration
-	onIdle  func(c *Conn, since time.Time) (evict bool)
 
 	mu struct {
 		sync.Mutex
@@ -48,9 +47,18 @@ func NewConns(timeout time.Duration, opts ...ConnsOption) *Conns {
 		mustNotBeNil("NewConns", i, o)
 		o.applyConns(&c)
 	}
-	cs := &Conns{timeout: timeout, onIdle: onIdleOf[*Conn]("NewConns", &c)}
-	c.onIdle = nil // Conn.handleIdle calls it
-	cs.monitor = New((*Conn).handleIdle, option(func(m *config) { *m = c }))
+	cs := &Conns{timeout: timeout}
+	if onIdle := onIdleOf[*Conn]("NewConns", &c); onIdle != nil {
+		c.onIdle = func(conn *Conn, since time.Time) bool {
+			evict := conn.isClosed() || onIdle(conn, since)
+			if !evict {
+				cs.updateStats(func(s *ConnsStats) { s.Refused++ })
+			}
+			return evict
+		}
+	}
+	cs.monitor = New((*Conn).closeIdle, option(func(m *config) { *m = c }))
+	cs.monitor.ignoresTouches = true
 	if cs.monitor.isRealTime {
 		cs.monitor.delivered = func(e *entry, now Moment) Moment { return entryOf[*Conn](e).value.deliveredLocked(now) }
 	}
@@ -68,11 +76,15 @@ func (cs *Conns) mustNotBeZero() *Conns {
 // Wrap returns a Conn over c and watches it. Use the Conn instead of c. After Close, Wrap
 // returns [ErrClosed] and leaves c open.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
-	w := &Conn{inner: c, conns: cs.mustNotBeZero(), timeout: cs.timeout}
+	w := &Conn{inner: c, conns: cs.mustNotBeZero()}
 	cs.monitor.mustKnowTime(cs.monitor.now())
-	// Count first: once the connection is watched, it may be evicted at any time.
+	// Count first: once the connection is watched, it may be evicted at any time. The
+	// callbacks then wait for mu.
 	cs.updateStats(func(s *ConnsStats) { s.Wrapped++; s.Open++ })
-	if err := w.startWatching(); err != nil {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var err error
+	if w.entry, err = cs.monitor.Watch(w, cs.timeout); err != nil {
 		cs.updateStats(func(s *ConnsStats) { s.Wrapped--; s.Open-- })
 		return nil, err
 	}

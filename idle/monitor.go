@@ -35,8 +35,9 @@ type core struct {
 	pool callbackPool
 	// callback calls the user's function.
 	callback func(e *entry, since time.Time)
-	// asks is true if callback asks the func of WithOnIdle first.
-	asks bool
+	// asks is true if callback asks the func of WithOnIdle first. If ignoresTouches is
+	// true, a touch while that func runs does not prevent the eviction.
+	asks, ignoresTouches bool
 	// delivered returns when the peer of a connection took the last bytes, or 0 if that is
 	// unknown. The caller holds the stripe's lock.
 	delivered func(e *entry, now Moment) Moment
@@ -124,14 +125,17 @@ func (c *core) decide(e *entry, since time.Time, isIdle bool) (evict bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.releaseLocked(e)
-	w := e.stateAndTime.Load()
 	if !isIdle {
 		e.touch()
 		return false
 	}
-	if w&stateMask != live || !c.timeOf(unpackMoment(w)).Equal(since) || st.holds[e] > 0 ||
-		!e.stateAndTime.CompareAndSwap(w, w|evicted) {
-		return false // touched, held, stopped or handed back meanwhile
+	for decided := false; !decided; {
+		w := e.stateAndTime.Load()
+		wasTouched := !c.timeOf(unpackMoment(w)).Equal(since) || st.holds[e] > 0
+		if w&stateMask != live || wasTouched && !c.ignoresTouches {
+			return false // the entry was stopped or handed back, or touched or held
+		}
+		decided = e.stateAndTime.CompareAndSwap(w, w|evicted)
 	}
 	st.removeFromRingLocked(e)
 	st.stats.Evicted++
