@@ -24,7 +24,8 @@ import (
 // after its first use.
 //
 // Set starts no timer before the first call of Done. A pending timer keeps the Deadline
-// in memory until it fires, even after Set has changed the deadline.
+// in memory until it fires, even after Set has changed the deadline. Inside a
+// testing/synctest bubble, use only a Deadline that was first used there.
 type Deadline struct {
 	mu sync.Mutex
 	// mu guards the fields below.

@@ -51,7 +51,7 @@ func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	return func(yield func(Leftover) bool) {
 		n := 0
 		for _, l := range shardLeftovers {
-			n += l.wheel.Len() + len(l.fallbacks)
+			n += l.wheel.Len()
 		}
 		leftovers := make([]Leftover, 0, n)
 		for _, l := range shardLeftovers {
@@ -66,36 +66,24 @@ func (s *Scheduler) TakeLeftover() iter.Seq[Leftover] {
 	}
 }
 
-// shardLeftover holds the timers that were pending on a shard.
+// shardLeftover is the wheel of a shard with the timers that were pending at Close.
 type shardLeftover struct {
-	sh        *shard
-	wheel     *timingwheel.Wheel[payload]
-	fallbacks []*fallback
+	sh    *shard
+	wheel *timingwheel.Wheel[payload]
 }
 
-// each calls f with every timer, in no particular order.
+// eachLeftover calls f with every timer, in no particular order.
 func (l *shardLeftover) eachLeftover(f func(Leftover)) {
-	s := l.sh.s
 	l.wheel.Each(func(e timingwheel.Entry[payload]) {
 		if !isPending(&e.Expired) {
 			return
 		}
-		leftover := newLeftover(s.timeAt(e.Deadline), e.Value, e.Tag)
-		if leftover.Func != nil {
-			leftover.Handle = Handle{l.sh, e.ID}
+		leftover := Leftover{Deadline: l.sh.s.timeAt(e.Deadline)}
+		if tagWithoutLimit(e.Tag) == tagFunc {
+			leftover.Func, leftover.Handle = e.Value.callback(), Handle{l.sh, e.ID}
 		}
 		f(leftover)
 	})
-	for _, b := range l.fallbacks {
-		f(newLeftover(b.dueAt, b.payload, b.tag))
-	}
-}
-
-func newLeftover(deadline time.Time, p payload, tag uint8) Leftover {
-	if tagWithoutLimit(tag) != tagFunc {
-		return Leftover{Deadline: deadline}
-	}
-	return Leftover{Deadline: deadline, Func: p.callback()}
 }
 
 // Shutdown closes the Scheduler as Close does, and waits until the callbacks of all fired
@@ -139,15 +127,15 @@ func (s *Scheduler) closeShards() {
 func (sh *shard) handBackPending() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	sh.stopFallbackTickersLocked()
 	w := sh.wheel
-	leftover := shardLeftover{sh, w, sh.takeFallbacksLocked()}
 	// The poller may be about to drain this shard. It then finds an empty wheel.
 	sh.wheel = newWheel(&sh.s.config)
 	sh.counts.handedBack += uint64(w.Len() - sh.handBackTimersLocked(w))
 	sh.counts.cascaded += w.Cascaded()
-	if w.Len()+len(leftover.fallbacks) > 0 {
+	if w.Len() > 0 {
 		sh.s.leftover.Lock()
-		sh.s.leftover.shards = append(sh.s.leftover.shards, leftover)
+		sh.s.leftover.shards = append(sh.s.leftover.shards, shardLeftover{sh, w})
 		sh.s.leftover.Unlock()
 	}
 }

@@ -29,8 +29,8 @@ func (s *Scheduler) mustNotBeDefault(method string) {
 // options. The whole program shares it, so its Close and Shutdown panic.
 //
 // Inside a testing/synctest bubble Default panics, and the package-level functions use
-// package time. If a Timer or Ticker was made outside and is reset inside, it follows the
-// bubble's clock until it is reset outside.
+// package time. A Timer or Ticker that was made outside can be stopped inside, but its
+// Reset panics there.
 func Default() *Scheduler {
 	if bubble.Inside() {
 		// A default Scheduler that was made here would follow the bubble's clock in the

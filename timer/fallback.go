@@ -11,22 +11,16 @@ import (
 // A fallback is a Timer or Ticker that uses an alarm of its own instead of the wheel:
 //
 //   - a Ticker whose period is too short for the wheel;
-//   - a Timer or Ticker that is started on a closed Scheduler;
-//   - a Timer or Ticker of the default Scheduler that is reset inside a testing/synctest
-//     bubble.
+//   - a Timer or Ticker that is started on a closed Scheduler.
 //
 // The shard's lock guards a fallback. It is not counted as pending.
 type fallback struct {
-	sh    *shard
-	id    timingwheel.ID
-	clock clock.Clock
-	alarm clock.Alarm
-	// inBubble is true if the alarm belongs to a bubble. Such an alarm is never stopped,
-	// because code outside the bubble cannot stop it: see onAlarm.
-	inBubble bool
-	dueAt    time.Time // when the timer fires, by clock
-	payload  payload
-	tag      uint8
+	sh      *shard
+	id      timingwheel.ID
+	alarm   clock.Alarm
+	dueAt   time.Time // when the timer fires, by the Scheduler's clock
+	payload payload
+	tag     uint8
 }
 
 type fallbacks struct {
@@ -35,9 +29,8 @@ type fallbacks struct {
 }
 
 // startFallbackLocked starts a timer that uses its own alarm instead of the wheel: see
-// fallback. It returns the timer's id. If inBubble is true, the alarm uses the clock of
-// the caller's bubble instead of the Scheduler's clock.
-func (sh *shard) startFallbackLocked(d time.Duration, p payload, tag uint8, inBubble bool) timingwheel.ID {
+// fallback. It returns the timer's id.
+func (sh *shard) startFallbackLocked(d time.Duration, p payload, tag uint8) timingwheel.ID {
 	fs := &sh.fallbacks
 	if fs.byID == nil {
 		fs.byID = make(map[timingwheel.ID]*fallback)
@@ -45,13 +38,10 @@ func (sh *shard) startFallbackLocked(d time.Duration, p payload, tag uint8, inBu
 	sh.counts.started++
 	sh.counts.fellBack++
 	fs.lastIDNumber++
-	f := &fallback{sh: sh, id: bucket.Foreign(fs.lastIDNumber), clock: sh.s.clock, inBubble: inBubble, payload: p, tag: tag}
-	if inBubble {
-		f.clock = clock.System()
-	}
+	f := &fallback{sh: sh, id: bucket.Foreign(fs.lastIDNumber), payload: p, tag: tag}
 	fs.byID[f.id] = f
-	f.alarm = f.clock.NewAlarm(f.onAlarm)
-	now := f.clock.Now()
+	f.alarm = sh.s.clock.NewAlarm(f.onAlarm)
+	now := sh.s.clock.Now()
 	f.setAlarmLocked(now, now.Add(d))
 	return f.id
 }
@@ -76,7 +66,7 @@ func (f *fallback) lockAndHandleAlarm() bool {
 	if f.sh.fallbacks.byID[f.id] != f {
 		return false
 	}
-	now := f.clock.Now()
+	now := f.sh.s.clock.Now()
 	if now.Before(f.dueAt) { // the alarm was already going off when f was reset
 		f.setAlarmLocked(now, f.dueAt)
 		return false
@@ -100,9 +90,7 @@ func (f *fallback) removeLocked() {
 	if len(fs.byID) == 0 {
 		fs.byID = nil // maps do not shrink
 	}
-	if !f.inBubble {
-		f.alarm.Stop()
-	}
+	f.alarm.Stop()
 }
 
 // stopFallbackLocked removes a fallback. It reports false if there is none with that id.
@@ -115,13 +103,12 @@ func (sh *shard) stopFallbackLocked(id timingwheel.ID) bool {
 	return true
 }
 
-// takeFallbacksLocked removes all fallbacks of the shard and returns them. They will not
-// fire.
-func (sh *shard) takeFallbacksLocked() []*fallback {
-	fs := make([]*fallback, 0, len(sh.fallbacks.byID))
+// stopFallbackTickersLocked stops the shard's Tickers that do not use the wheel. Timers may
+// be there already, because starts fall back as soon as Close has begun: they will fire.
+func (sh *shard) stopFallbackTickersLocked() {
 	for _, f := range sh.fallbacks.byID {
-		f.removeLocked()
-		fs = append(fs, f)
+		if f.tag == tagTicker {
+			f.removeLocked()
+		}
 	}
-	return fs
 }

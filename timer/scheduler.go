@@ -234,24 +234,12 @@ func (s *Scheduler) now() int64 {
 	return now
 }
 
-// nowOrInBubble is like now. But if the default Scheduler is used inside a bubble, it
-// does not panic: inBubble is true.
-func (s *Scheduler) nowOrInBubble() (now int64, inBubble bool) {
-	if s.isDefault {
-		if now = int64(time.Since(s.epoch)); now < 0 {
-			return 0, s.inForeignBubble()
-		}
-		return now, false
-	}
-	return s.now(), false
-}
-
 // mustNotBeInForeignBubble panics inside a testing/synctest bubble if the Scheduler was
 // made outside. There its timers would never fire.
 func (s *Scheduler) mustNotBeInForeignBubble() {
 	if s.inForeignBubble() {
 		panic("timer: a Scheduler made outside a testing/synctest bubble must not be used inside one:" +
-			" call timer.New inside the bubble")
+			" make it, or a timer of the package's functions, inside the bubble")
 	}
 }
 

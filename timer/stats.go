@@ -19,13 +19,11 @@ type Stats struct {
 	Fired uint64
 	// Stopped counts the timers that were stopped before they fired.
 	Stopped uint64
-	// HandedBack counts the timers that were pending at Close or Shutdown. It leaves out
-	// the timers that FellBack counts, although TakeLeftover returns these too.
+	// HandedBack counts the timers that were pending at Close or Shutdown.
 	HandedBack uint64
 	// FellBack counts the timers that use package time, or an alarm of the given clock,
 	// instead of a wheel. They were started after Close, or are tickers with a period
-	// shorter than a tick (see [Scheduler.NewTicker]), or belong to the [Default]
-	// Scheduler and were reset in a testing/synctest bubble.
+	// shorter than a tick (see [Scheduler.NewTicker]).
 	FellBack uint64
 	// Pending is the number of timers that have neither fired nor been stopped.
 	Pending int

@@ -80,14 +80,9 @@ func (t *Ticker) Reset(d time.Duration) {
 		t.stdTicker.Reset(d)
 		return
 	}
-	now, inBubble := t.sh.s.nowOrInBubble()
+	now := t.sh.s.now()
 	t.sh.mu.Lock()
-	if inBubble {
-		t.sh.stopLocked(t.id)
-		t.startFallbackLocked(d, true)
-	} else {
-		t.startLocked(now, d)
-	}
+	t.startLocked(now, d)
 	t.sh.unlock()
 }
 
@@ -95,13 +90,13 @@ func (t *Ticker) Reset(d time.Duration) {
 // to get the lock sets both period and phase.
 func (t *Ticker) startLocked(now int64, d time.Duration) {
 	sh := t.sh
-	if sh.s.isTooShort(d) || sh.s.closed.Load() {
-		sh.stopLocked(t.id)
-		t.startFallbackLocked(d, false)
-		return
-	}
 	removeSentValue(t.c)
 	t.period, t.nextTickAt = d, deadlineAfter(now, d)
+	if sh.s.isTooShort(d) || sh.s.closed.Load() {
+		sh.stopLocked(t.id)
+		t.id = sh.startFallbackLocked(d, tickerPayload(t), tagTicker)
+		return
+	}
 	if sh.resetLocked(now, t.id, d, sh.slackFor(d)) {
 		return
 	}
@@ -109,12 +104,6 @@ func (t *Ticker) startLocked(now int64, d time.Duration) {
 	if id, _ := sh.startLocked(now, d, sh.slackFor(d), tickerPayload(t), tagTicker); id != (timingwheel.ID{}) {
 		t.id = id // otherwise it has fired at once and started itself again
 	}
-}
-
-func (t *Ticker) startFallbackLocked(d time.Duration, inBubble bool) {
-	removeSentValue(t.c)
-	t.period = d
-	t.id = t.sh.startFallbackLocked(d, tickerPayload(t), tagTicker, inBubble)
 }
 
 // isTooShort reports whether a period is too short for the wheel, which fires at most

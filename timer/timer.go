@@ -67,7 +67,7 @@ func (s *Scheduler) newTimer(now int64, d time.Duration, c chan time.Time, p pay
 func (t *Timer) startLocked(now int64, d time.Duration) {
 	id, err := t.sh.startLocked(now, d, t.sh.slackFor(d), t.payload, t.tag)
 	if err != nil {
-		id = t.sh.startFallbackLocked(d, t.payload, t.tag, false)
+		id = t.sh.startFallbackLocked(d, t.payload, t.tag)
 	}
 	t.id = id
 }
@@ -121,10 +121,7 @@ func (t *Timer) Reset(d time.Duration) bool {
 		return t.stdTimer("Reset").Reset(d)
 	}
 	sh := t.sh
-	now, inBubble := sh.s.nowOrInBubble()
-	if inBubble {
-		return t.resetInForeignBubble(d)
-	}
+	now := sh.s.now()
 	if t.state.Load() >= pendingInWheel {
 		if wasActive, done := t.resetInWheel(now, d); done {
 			return wasActive
@@ -149,16 +146,6 @@ func (t *Timer) resetLocked(now int64, d time.Duration) (wasActive bool) {
 	}
 	wasActive = t.sh.stopFallbackLocked(t.id) || t.removeSentValueLocked()
 	t.startLocked(now, d)
-	return wasActive
-}
-
-// resetInForeignBubble resets a Timer of the default Scheduler inside a bubble.
-func (t *Timer) resetInForeignBubble(d time.Duration) (wasActive bool) {
-	sh := t.sh
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	wasActive = t.stopLocked()
-	t.id = sh.startFallbackLocked(d, t.payload, t.tag, true)
 	return wasActive
 }
 
