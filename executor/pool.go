@@ -29,7 +29,7 @@ type Pool struct {
 	workerFunc              func()          // p.runWorker as a value, so that a go statement allocates nothing
 
 	// While mustYield is true, workers call runtime.Gosched between two callbacks of a
-	// batch that has more than maxWithoutYield: see onWatchdogTimer.
+	// batch that has more than maxWithoutYield: see checkLocked.
 	mustYield atomic.Bool
 
 	mu sync.Mutex
@@ -41,7 +41,7 @@ type Pool struct {
 	workerCount     int    // workers that have not ended
 	peakWorkers     int    // the largest value of workerCount so far
 	startingWorkers int    // workers that were started and have not begun to run
-	workerLimit     int    // the number up to which workerCount may grow: see onWatchdogTimer and countEndedWorkerLocked
+	workerLimit     int    // the number up to which workerCount may grow: see checkLocked and countEndedWorkerLocked
 	watchdog        watchdog
 	closed          bool
 	done            chan struct{} // closed when the last worker ends; nil unless a Shutdown waits

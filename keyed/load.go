@@ -34,8 +34,8 @@ type loaded[V any] struct {
 // callers return the error or panic, and nothing is stored. load must not call
 // [runtime.Goexit].
 //
-// If Set, SetIfAbsent, Swap or Remove changes the key meanwhile, or Remove is called for
-// it, callers get the loaded value, but it is not stored: it may be outdated. If the
+// If Set, SetIfAbsent or Swap changes the key meanwhile, or Remove is called for it,
+// callers get the loaded value, but it is not stored: it may be outdated. If the
 // Scheduler is closed or full, GetOrLoad returns both the value and the error of Set.
 func (k *Timers[K, V]) GetOrLoad(ctx context.Context, key K, d time.Duration, load func(context.Context) (V, error)) (value V, err error) {
 	if load == nil {

@@ -22,7 +22,7 @@ type Clock struct {
 	wallAheadBy time.Duration
 	lastSeq     uint64 // numbers the settings of alarms, to order alarms of equal moments
 	alarms      alarmHeap
-	// advancing is true while Advance runs.
+	// isAdvancing is true while Advance, AdvanceTo or Suspend runs.
 	isAdvancing bool
 }
 

@@ -145,8 +145,8 @@ func (t *tableView) setCell(name string, m *metric.Metric, part, text string) {
 	t.Rows[rowIndex].Cells[columnIndex] = text
 }
 
-// fillRows adds missing cells to the rows, and removes rows without numbers. If the names of all columns begin with the same
-// word, fillRows removes this word.
+// fillRows adds missing cells to the rows, and removes rows without numbers. If the names
+// of all columns begin with the same word, fillRows removes this word.
 func (t *tableView) fillRows() {
 	prefix, _, _ := strings.Cut(t.Columns[0].Name, ".")
 	for _, c := range t.Columns {
