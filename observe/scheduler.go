@@ -27,8 +27,8 @@ var schedulerThing = func() *metric.Thing {
 		})
 	add(t, metric.UpDownCounter, "timer.pending", "{timer}", "Timers that have neither fired nor been stopped",
 		func(s timer.Stats) int { return s.Pending })
-	t.AddHistogram("timer.lateness", "How long after their deadlines timers fired; slack does not count",
-		func(s timer.Stats) (timer.Histogram, bool) { return s.Lateness, true })
+	t.AddHistograms("timer.lateness", "", "How long after their deadlines timers fired; slack does not count",
+		func(s timer.Stats, yield func(string, timer.Histogram)) { yield("", s.Lateness) })
 
 	// The poller and the wheel.
 	t.AddParts(metric.Counter, "poller.wakeups", "{wakeup}", "result",

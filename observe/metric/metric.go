@@ -57,8 +57,7 @@ type Metric struct {
 	// readValues calls yield for each number of the metric in a sample. part is the value
 	// of Label, or "" without a Label.
 	readValues func(sample any, yield func(part string, value float64))
-	// readHistograms does the same for a metric that is a histogram. If the sample has no
-	// histogram, readHistograms does not call yield.
+	// readHistograms does the same for a metric that is a histogram.
 	readHistograms func(sample any, yield func(part string, h timer.Histogram))
 	// countsFailures is true if the metric is the count of failed reads.
 	countsFailures bool
@@ -134,19 +133,8 @@ func (t Table[T]) AddParts(kind Kind, name, unit, label, help string, read func(
 	})
 }
 
-// AddHistogram adds a histogram of durations. read returns false if a sample has none.
-func (t Table[T]) AddHistogram(name, help string, read func(sample T) (timer.Histogram, bool)) {
-	t.addMetric(Metric{Kind: Histogram, Name: name, Unit: "s", Help: help,
-		readHistograms: func(sample any, yield func(string, timer.Histogram)) {
-			if h, ok := read(sample.(T)); ok {
-				yield("", h)
-			}
-		},
-	})
-}
-
-// AddHistograms adds a metric that has several histograms of durations, distinguished by
-// a label.
+// AddHistograms adds a metric that has histograms of durations, distinguished by a label.
+// If label is "", it has one histogram, and part is "".
 func (t Table[T]) AddHistograms(name, label, help string, read func(sample T, yield func(part string, h timer.Histogram))) {
 	t.addMetric(Metric{Kind: Histogram, Name: name, Unit: "s", Label: label, Help: help,
 		readHistograms: func(sample any, yield func(string, timer.Histogram)) { read(sample.(T), yield) },
