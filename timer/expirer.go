@@ -79,9 +79,10 @@ func (e *expirer) work(at moment) (worked bool, pause time.Duration) {
 	e.nextBucketAt = 0
 	startNanos := at.nanos
 	movesLeft := movesBeforeCallbacks
-	for n := 0; ; {
-		if inTickOrder || n >= batchSize {
-			at, n = e.s.moment(), 0
+	// The clock is read again when as much was done as firing batchSize timers takes.
+	for doneSinceReading := 0; ; {
+		if inTickOrder || doneSinceReading >= batchSize {
+			at, doneSinceReading = e.s.moment(), 0
 		}
 		if !inTickOrder && time.Duration(at.nanos-startNanos) > maxWorkTime {
 			return worked, breakTime
@@ -91,7 +92,7 @@ func (e *expirer) work(at moment) (worked bool, pause time.Duration) {
 			worked = worked || len(e.batch.callbacks) > 0
 			e.submitBatch()
 		}
-		n += bucketCost * e.expireDueBuckets(at.nanos, inTickOrder)
+		doneSinceReading += bucketCost * e.expireDueBuckets(at.nanos, inTickOrder)
 		sh := e.shardsToFire.pop()
 		if sh == nil {
 			if len(e.batch.callbacks) > 0 && len(e.shardsToMove) > 0 {
@@ -106,7 +107,7 @@ func (e *expirer) work(at moment) (worked bool, pause time.Duration) {
 		}
 		numDrained := e.drainShard(sh, at)
 		worked = worked || numDrained > 0
-		n += numDrained
+		doneSinceReading += numDrained
 	}
 }
 

@@ -185,11 +185,13 @@ func (p *poller) trySleep(worked bool, pause time.Duration) (callbacks share.Wor
 	at = p.s.moment()
 	nextAlarmAt := min(e.nextBucketAt, p.alarmAt)
 	switch {
-	case pause >= 0:
+	case pause >= 0: // work is left
 		nextAlarmAt = at.nanos + int64(pause)
 	case nextAlarmAt <= at.nanos:
 		p.alarmAt = never
 		return callbacks, at, false
+	// If this wake-up or the next may be for nothing, remove the empty buckets for which
+	// the alarm would go off.
 	case !worked || nextAlarmAt-at.nanos > int64(discardEmptyDelay) || p.closed:
 		e.shouldTrim = p.mustDiscardEmpty.Swap(false) || e.shouldTrim
 		if nextAlarmAt != never {
