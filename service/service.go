@@ -25,7 +25,9 @@ import (
 type Config struct {
 	Queues    []string          // the first is the default; see api.WithQueues
 	Retention durable.Retention // of tasks that do not say it; zero: api.DefaultRetention
-	Tokens    []Token           // without tokens, every request is allowed
+	// CheckURL refuses URLs of tasks; nil: none. See callback.Caller's CheckURL.
+	CheckURL func(url string) error
+	Tokens   []Token // without tokens, every request is allowed
 	// Hosts are the host names that requests may have, besides localhost and loopback
 	// addresses. With tokens and no Hosts, any name is allowed.
 	Hosts []string
@@ -55,23 +57,24 @@ func New(client *durable.Client, c Config) *Service {
 	audit := func(ctx context.Context, action, key string, n int) {
 		c.Log.LogAttrs(ctx, slog.LevelInfo, "change", slog.String("action", action), slog.String("key", key), slog.Int("tasks", n), slog.String("token", TokenName(ctx)))
 	}
-	apiOpts := []api.Option{api.WithAudit(audit)}
-	consoleOpts := []console.Option{console.WithAudit(audit), console.WithPrefix(c.Prefix), console.WithCanChange(func(r *http.Request) bool {
-		t, _ := r.Context().Value(tokenKey{}).(*Token)
-		return !c.ReadOnly && (len(c.Tokens) == 0 || t != nil && t.CanChange)
-	})}
+	opts := []api.Option{api.WithAudit(audit)}
 	if len(c.Queues) > 0 {
-		apiOpts = append(apiOpts, api.WithQueues(c.Queues...))
-		consoleOpts = append(consoleOpts, console.WithQueues(c.Queues...))
+		opts = append(opts, api.WithQueues(c.Queues...))
 	}
 	if c.Retention != (durable.Retention{}) {
-		apiOpts = append(apiOpts, api.WithRetention(c.Retention))
+		opts = append(opts, api.WithRetention(c.Retention))
 	}
-	a := api.New(client, apiOpts...)
+	if c.CheckURL != nil {
+		opts = append(opts, api.WithCheckURL(c.CheckURL))
+	}
+	a := api.New(client, opts...)
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", a)
 	mux.Handle("/openapi.json", a)
-	page := console.New(client, consoleOpts...)
+	page := console.New(a, console.WithPrefix(c.Prefix), console.WithCanChange(func(r *http.Request) bool {
+		t, _ := r.Context().Value(tokenKey{}).(*Token)
+		return !c.ReadOnly && (len(c.Tokens) == 0 || t != nil && t.CanChange)
+	}))
 	mux.Handle("/", page)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {

@@ -72,6 +72,20 @@ func containsAddr(prefixes []netip.Prefix, a netip.Addr) bool {
 	return false
 }
 
+// CheckURL returns [ErrAddress] if the host of a URL is an IP address to which Handle does not
+// connect, and [ErrInvalid] if the URL can never be called. It does not resolve names, which may
+// stand for other addresses when the request is sent.
+func (c *Caller) CheckURL(rawURL string) error {
+	u, err := Request{URL: rawURL}.parseURL()
+	if err != nil {
+		return err
+	}
+	if _, err := netip.ParseAddrPort(hostAndPort(u)); err != nil {
+		return nil // a name
+	}
+	return c.checkAddress("tcp", hostAndPort(u), nil)
+}
+
 // checkAddress is called by net.Dialer with the address of each connection, before the
 // connection is made.
 func (c *config) checkAddress(network, address string, _ syscall.RawConn) error {

@@ -233,7 +233,7 @@ func hostAndPort(u *url.URL) string {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return strings.ToLower(u.Hostname()) + ":" + port
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // redactedURL returns the URL for error messages, without user and query, which may be

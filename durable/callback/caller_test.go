@@ -344,8 +344,23 @@ func TestCaller_RefusesPrivateAddresses(t *testing.T) {
 		require.ErrorIs(t, err, ErrAddress, host)
 		require.ErrorContains(t, err, "callback.WithAllowed")
 		require.True(t, isDead(err), host)
+		err = c.CheckURL("http://" + host + ":" + port + "/a")
+		if host == "localhost" { // a name
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, ErrAddress, host)
+		}
 	}
 	require.Zero(t, n.Load())
+	require.NoError(t, newCaller(t).CheckURL(s.URL))
+	for _, u := range []string{"https://1.1.1.1", "http://[2606:4700::1111]/", "http://x.example/"} {
+		require.NoError(t, c.CheckURL(u), u)
+	}
+	require.ErrorIs(t, c.CheckURL("https://[fe80::1%25eth0]/"), ErrAddress)
+	require.ErrorIs(t, c.CheckURL("ftp://10.0.0.1/"), ErrInvalid)
+	own := New(WithRefused(func(a netip.AddrPort) bool { return a.Port() == 443 }))
+	require.ErrorIs(t, own.CheckURL("https://1.1.1.1"), ErrAddress)
+	require.NoError(t, own.CheckURL("http://1.1.1.1"))
 	require.NoError(t, call(t, newCaller(t), Request{URL: s.URL}), "the server can be reached")
 	require.EqualValues(t, 1, n.Load())
 }
@@ -429,7 +444,7 @@ func TestCaller_LimitPerHost(t *testing.T) {
 func TestHostOf(t *testing.T) {
 	for in, want := range map[string]string{
 		"http://A.example": "a.example:80", "http://a.example:80/x": "a.example:80", "https://a.example": "a.example:443",
-		"http://[::1]:8080": "::1:8080",
+		"http://[::1]:8080": "[::1]:8080",
 	} {
 		u, err := url.Parse(in)
 		require.NoError(t, err)

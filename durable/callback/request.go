@@ -29,7 +29,7 @@ func invalidf(format string, args ...any) error {
 // A Request is the HTTP request to send when a task is due.
 type Request struct {
 	URL     string            // http or https, with a host; special characters must be escaped
-	Method  string            // POST if it is empty; not CONNECT
+	Method  string            // in upper case; POST if it is empty; not CONNECT
 	Headers map[string]string // Host sets the request's host; headers that Handle sets are not allowed
 	Body    []byte
 }
@@ -50,6 +50,9 @@ type encodedRequest struct {
 func (r Request) Task(key string) (durable.Task, error) {
 	if _, err := r.check(); err != nil {
 		return durable.Task{}, err
+	}
+	if r.Method != strings.ToUpper(r.Method) { // not in check: what is stored already is sent
+		return durable.Task{}, invalidf("the method %q must be in upper case", r.Method)
 	}
 	w := encodedRequest{URL: r.URL, Method: r.Method, Headers: r.Headers}
 	if utf8.Valid(r.Body) {

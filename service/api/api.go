@@ -39,6 +39,7 @@ type API struct {
 	mux       *http.ServeMux
 	queues    []string
 	retention durable.Retention
+	checkURL  func(url string) error
 	audit     func(ctx context.Context, action, key string, n int)
 }
 
@@ -61,6 +62,10 @@ func WithQueues(names ...string) Option {
 // DefaultRetention.
 func WithRetention(r durable.Retention) Option { return func(a *API) { a.retention = r } }
 
+// WithCheckURL sets a function that refuses URLs of tasks, such as the method CheckURL of the
+// callback.Caller that makes the calls.
+func WithCheckURL(f func(url string) error) Option { return func(a *API) { a.checkURL = f } }
+
 // WithAudit sets a function that is called after each change: the action, the key (empty
 // for many tasks) and how many tasks were changed. ctx is the request's.
 func WithAudit(f func(ctx context.Context, action, key string, n int)) Option {
@@ -70,7 +75,7 @@ func WithAudit(f func(ctx context.Context, action, key string, n int)) Option {
 // New returns the API over a client.
 func New(client *durable.Client, opts ...Option) *API {
 	a := &API{client: client, mux: http.NewServeMux(), queues: []string{callback.Name}, retention: DefaultRetention,
-		audit: func(context.Context, string, string, int) {}}
+		checkURL: func(string) error { return nil }, audit: func(context.Context, string, string, int) {}}
 	for _, o := range opts {
 		o(a)
 	}
@@ -140,6 +145,15 @@ func (a *API) methodsOf(r *http.Request) (methods []string) {
 	}
 	return methods
 }
+
+// Client returns the client that the API is over.
+func (a *API) Client() *durable.Client { return a.client }
+
+// QueueNames returns the names of the queues.
+func (a *API) QueueNames() []string { return a.queues }
+
+// Audit calls the function of WithAudit.
+func (a *API) Audit(ctx context.Context, action, key string, n int) { a.audit(ctx, action, key, n) }
 
 func (a *API) hasQueue(name string) bool { return slices.Contains(a.queues, name) }
 

@@ -133,7 +133,7 @@ func TestAPI_IsAsDocumented(t *testing.T) {
 	info, err := c.api.client.Get(ctx, "stops")
 	require.NoError(t, err)
 	next := TaskOf(&durable.Info{Task: *info.NextTask})
-	require.Equal(t, []any{"x", Duration(2 * time.Hour), map[string]string{"X-A": "1"}}, []any{next.Body, next.Every, next.Headers})
+	require.Equal(t, []any{"x", Duration(2 * time.Hour), map[string]string{"X-A": "1"}}, []any{next.Body, *next.Every, next.Headers})
 	c.want(202, "DELETE", "/v1/tasks/stops", "")
 	c.want(201, "PUT", "/v1/tasks/dies", `{"url":"http://x.example/"}`)
 	for c.call("GET", "/v1/tasks/dies/runs", "").Body.String() == `{"runs":[]}`+"\n" {

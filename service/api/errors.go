@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -72,13 +76,13 @@ func (p *Problem) under(pointer string) *Problem {
 // errorText returns an error's text without the prefixes of Go packages.
 func errorText(err error) string {
 	text := err.Error()
-	for _, prefix := range []string{callback.ErrInvalid.Error() + ": ", durable.ErrInvalid.Error() + ": "} {
+	for _, prefix := range []string{callback.ErrInvalid.Error() + ": ", callback.ErrAddress.Error() + ": ", durable.ErrInvalid.Error() + ": "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return text
 }
 
-// requestPointer guesses which field a callback.ErrInvalid is about.
+// requestPointer guesses which field an error of package callback is about.
 func requestPointer(err error) string {
 	text := strings.ToLower(errorText(err))
 	for _, field := range []string{"method", "header", "body", "url"} {
@@ -210,17 +214,13 @@ func decodeStrict(b []byte, v any) error {
 
 // decodeText is decodeStrict for what checkText has seen.
 func decodeText(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		if _, end := d.Token(); end != io.EOF {
-			err = errNoTask
-		}
+	var p fieldErrors
+	if checkFields(b, reflect.TypeOf(v), "", &p); len(p.list) > 0 {
+		return p.err()
 	}
+	err := json.Unmarshal(b, v)
 	var wrongType *json.UnmarshalTypeError
 	var wrongTime *time.ParseError
-	var p fieldErrors
 	switch {
 	case err == nil:
 		return nil
@@ -231,12 +231,49 @@ func decodeText(b []byte, v any) error {
 	case errors.As(err, &wrongTime):
 		p.add("/"+timeField(v), fmt.Sprintf("is %.40q instead of a time such as 2027-01-02T15:04:05Z", wrongTime.Value))
 		return p.err()
-	case strings.HasPrefix(err.Error(), "json: unknown field "):
-		name, _ := strconv.Unquote(strings.TrimPrefix(err.Error(), "json: unknown field "))
-		p.add("/"+pointerEscaper.Replace(name), "is unknown")
-		return p.err()
 	}
 	return Problemf(http.StatusBadRequest, "the body is not the expected JSON: %.200s", err)
+}
+
+// checkFields refuses fields of an object that the type t does not have. Package json would take a
+// field in any case: "Delay" for "delay".
+func checkFields(b []byte, t reflect.Type, at string, p *fieldErrors) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var fields map[string]json.RawMessage
+	if t.Kind() != reflect.Struct || json.Unmarshal(b, &fields) != nil {
+		return
+	}
+	known := fieldTypes(t)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		pointer := at + "/" + pointerEscaper.Replace(name)
+		switch fieldType := known[name]; {
+		case fieldType == nil:
+			p.add(pointer, "is unknown")
+		case name == "cron" && string(fields[name]) == `""`: // it would mean now
+			p.add(pointer, "is empty")
+		default:
+			checkFields(fields[name], fieldType, pointer, p)
+		}
+	}
+}
+
+var fieldTypesCache sync.Map // the results of fieldTypes by their arguments
+
+// fieldTypes returns the types of a struct's fields by their names in JSON.
+func fieldTypes(t reflect.Type) map[string]reflect.Type {
+	if x, ok := fieldTypesCache.Load(t); ok {
+		return x.(map[string]reflect.Type)
+	}
+	types := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			types[name] = f.Type
+		}
+	}
+	fieldTypesCache.Store(t, types)
+	return types
 }
 
 // timeField returns the name of the only field of v that is a time.

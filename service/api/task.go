@@ -3,11 +3,11 @@ package api
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -31,7 +31,7 @@ type Task struct {
 	At    *time.Time `json:"at,omitempty"`
 	Cron  string     `json:"cron,omitempty"`
 	Zone  string     `json:"zone,omitempty"`
-	Every Duration   `json:"every,omitzero"`
+	Every *Duration  `json:"every,omitempty"`
 
 	Queue       string   `json:"queue,omitempty"`
 	Group       string   `json:"group,omitempty"` // for the limits by group of a queue
@@ -56,6 +56,8 @@ type Task struct {
 	Attempts  int        `json:"attempts,omitempty"`
 	LastError string     `json:"last_error,omitempty"`
 	Version   string     `json:"version,omitempty"`
+
+	hash string // of a request with an Idempotency-Key
 }
 
 // A Backoff is the range of the delay between two attempts: about Min after the first one,
@@ -135,7 +137,7 @@ func (a *API) convertFollowUp(t *Task, name string, p *fieldErrors) *durable.Tas
 		return nil
 	}
 	var own fieldErrors
-	for field, isSet := range map[string]bool{"/key": t.Key != "", "/delay": t.Delay != nil, "/at": t.At != nil, "/cron": t.Cron != "", "/every": t.Every != 0, "/group": t.Group != "",
+	for field, isSet := range map[string]bool{"/key": t.Key != "", "/delay": t.Delay != nil, "/at": t.At != nil, "/cron": t.Cron != "", "/every": t.Every != nil, "/group": t.Group != "",
 		"/expires_in": t.ExpiresIn != 0, "/keep": t.Keep != nil, "/unique_for": t.UniqueFor != 0, "/paused": t.Paused, t.answerField(): t.answerField() != ""} {
 		if isSet {
 			own.add(field, "is not for a follow-up")
@@ -161,6 +163,9 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 		}
 	}
 	task, err := callback.Request{URL: t.URL, Method: t.Method, Headers: t.Headers, Body: body}.Task(t.Key)
+	if err == nil {
+		err = a.checkURL(t.URL)
+	}
 	switch {
 	case t.URL == "":
 		p.add("/url", "is missing")
@@ -180,8 +185,8 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 			p.add("/headers/"+pointerEscaper.Replace(name), hasDots)
 		}
 	}
-	if t.Key == "." || t.Key == ".." {
-		p.add("/key", "is a part of paths that browsers and proxies leave out")
+	if t.Key == "/" || slices.ContainsFunc(strings.Split(t.Key, "/"), func(part string) bool { return part == "." || part == ".." }) {
+		p.add("/key", "is a slash or has a part . or .., which servers, proxies and browsers take out of a task's path")
 	}
 	task.Headers = map[string]string{}
 	if b := t.Backoff; b != nil {
@@ -194,12 +199,18 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 	if t.ExpiresIn > 0 {
 		task.Missed, task.MissedAfter = durable.DeadMissed, time.Duration(t.ExpiresIn)
 	}
+	if t.hash != "" {
+		task.Headers[requestHeader] = t.hash
+		if !t.repeats() {
+			task.Unique = max(task.Unique, idempotency)
+		}
+	}
 	task.Retention = a.retention
 	if k := t.Keep; k != nil {
 		task.Retention = durable.Retention{Runs: k.Runs, For: time.Duration(k.For)}
 	}
 	task.OnSuccess, task.OnFailure = a.convertFollowUp(t.OnSuccess, "/on_success", p), a.convertFollowUp(t.OnFailure, "/on_failure", p)
-	task.Cron, task.Zone, task.Every = t.Cron, t.Zone, time.Duration(t.Every)
+	task.Cron, task.Zone = t.Cron, t.Zone
 	times := 0
 	when = durable.After(0)
 	if t.Delay != nil {
@@ -211,8 +222,11 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 	if t.Cron != "" {
 		times, when = times+1, durable.Next()
 	}
-	if t.Every != 0 {
-		times, when = times+1, durable.Next()
+	if t.Every != nil {
+		times, when, task.Every = times+1, durable.Next(), time.Duration(*t.Every)
+		if task.Every == 0 {
+			p.add("/every", "is not positive")
+		}
 	}
 	if times > 1 {
 		p.add("", "give one of delay, at, cron and every")
@@ -231,9 +245,12 @@ func TaskOf(info *durable.Info) Task {
 	if info.State == durable.Past { // the id of a run, which begins with the key
 		key = x.Key
 	}
-	t := Task{Key: key, Queue: x.Handler, Group: x.Group, Cron: x.Cron, Zone: x.Zone, Every: Duration(x.Every),
+	t := Task{Key: key, Queue: x.Handler, Group: x.Group, Cron: x.Cron, Zone: x.Zone,
 		Timeout: Duration(x.Timeout), MaxAttempts: x.MaxAttempts, UniqueFor: Duration(x.Unique),
 		State: info.State.String(), Attempts: info.Attempts}
+	if every := Duration(x.Every); every != 0 {
+		t.Every = &every
+	}
 	body := x.Body
 	if r, err := callback.Parse(x.Body); err == nil {
 		t.URL, t.Method, t.Headers, body = r.URL, r.Method, r.Headers, r.Body
@@ -285,7 +302,7 @@ func followUpOf(x *durable.Task) *Task {
 }
 
 // repeats reports whether the task has another run after this one.
-func (t *Task) repeats() bool { return t.Cron != "" || t.Every != 0 }
+func (t *Task) repeats() bool { return t.Cron != "" || t.Every != nil }
 
 // Request returns the task without what only answers have, for a merge patch.
 func (t Task) Request() Task {
@@ -388,17 +405,9 @@ func isSecret(name string) bool {
 // DecodeTask decodes one JSON object, without unknown fields.
 func DecodeTask(b []byte) (t Task, err error) { return t, decodeStrict(b, &t) }
 
-var errNoTask = errors.New("the body must be one JSON object")
-
-// mergePatch applies an RFC 7396 patch to a JSON object. Fields are refused that differ from known
-// ones only in case, which decoding would mix up, except in headers.
-func mergePatch(target, patch map[string]json.RawMessage, areHeaders bool) error {
+// mergePatch applies an RFC 7396 patch to a JSON object.
+func mergePatch(target, patch map[string]json.RawMessage) error {
 	for k, v := range patch {
-		if k != strings.ToLower(k) && !areHeaders {
-			var p fieldErrors
-			p.add("/"+pointerEscaper.Replace(k), "is unknown")
-			return p.err()
-		}
 		if string(v) == "null" {
 			delete(target, k)
 			continue
@@ -411,7 +420,7 @@ func mergePatch(target, patch map[string]json.RawMessage, areHeaders bool) error
 		if json.Unmarshal(target[k], &targetObject) != nil || targetObject == nil {
 			targetObject = map[string]json.RawMessage{}
 		}
-		if err := mergePatch(targetObject, patchObject, k == "headers"); err != nil {
+		if err := mergePatch(targetObject, patchObject); err != nil {
 			return err
 		}
 		b, err := json.Marshal(targetObject)

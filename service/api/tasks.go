@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -20,34 +21,31 @@ type outcomeAnswer struct {
 	Outcome string `json:"outcome"`
 }
 
-// schedule schedules one task and answers with it. hash is that of a request with an
-// Idempotency-Key.
-func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, hash string, opts ...durable.ScheduleOption) error {
+// store schedules a task.
+func (a *API) store(ctx context.Context, t *Task, opts ...durable.ScheduleOption) (durable.Outcome, error) {
 	item, err := a.item(t)
 	if err != nil {
-		return err
+		return durable.Unknown, err
 	}
-	if hash != "" {
-		item.Task.Headers[requestHeader] = hash
-		if !t.repeats() {
-			item.Task.Unique = max(item.Task.Unique, idempotency)
-		}
-		opts = append(opts, durable.OnlyNew())
-	}
+	outcome, err := a.client.Schedule(ctx, item.Task, item.When, t.options(opts...)...)
+	return again(ctx, outcome, err)
+}
+
+// schedule schedules one task and answers with it.
+func (a *API) schedule(w http.ResponseWriter, r *http.Request, t *Task, opts ...durable.ScheduleOption) error {
 	var info durable.Info
-	outcome, err := a.client.Schedule(r.Context(), item.Task, item.When, t.options(append(opts, durable.ReturnInfo(&info))...)...)
-	if outcome, err = again(r.Context(), outcome, err); err != nil {
+	outcome, err := a.store(r.Context(), t, append(opts, durable.ReturnInfo(&info))...)
+	switch {
+	case err != nil:
 		return err
-	}
-	switch outcome {
-	case durable.Kept:
-		return a.answerKept(w, r, item.Task)
-	case durable.Changed:
+	case outcome == durable.Kept:
+		return a.answerKept(w, r, t)
+	case outcome == durable.Changed:
 		return errChanged
 	}
-	a.audit(r.Context(), "schedule", item.Task.Key, 1)
+	a.audit(r.Context(), "schedule", t.Key, 1)
 	if info.ID == "" { // the store has not returned it
-		return a.answerTask(w, r, item.Task.Key, outcome)
+		return a.answerTask(w, r, t.Key, outcome)
 	}
 	writeTask(w, r, &info, outcome)
 	return nil
@@ -83,16 +81,15 @@ func statusOf(outcome durable.Outcome) int {
 }
 
 // answerKept answers a command that an existing task prevented.
-func (a *API) answerKept(w http.ResponseWriter, r *http.Request, t durable.Task) error {
+func (a *API) answerKept(w http.ResponseWriter, r *http.Request, t *Task) error {
 	info, err := a.Find(r.Context(), t.Key)
 	if err != nil && !errors.Is(err, durable.ErrNotFound) {
 		return err
 	}
-	hash := t.Headers[requestHeader]
 	switch {
-	case hash != "" && err == nil && info.State != durable.Past && info.Task.Headers[requestHeader] != hash:
+	case t.hash != "" && err == nil && info.State != durable.Past && info.Task.Headers[requestHeader] != t.hash:
 		return Problemf(http.StatusUnprocessableEntity, "the Idempotency-Key was used for another request")
-	case hash != "" || t.Unique > 0 && r.Header.Get("If-None-Match") == "":
+	case t.hash != "" || t.UniqueFor > 0 && r.Header.Get("If-None-Match") == "":
 		return a.answerTask(w, r, t.Key, durable.Kept)
 	}
 	return Problemf(http.StatusPreconditionFailed, "the key %.80q has a task already", t.Key)
@@ -130,7 +127,7 @@ func (a *API) putTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.schedule(w, r, &t, "", opts...)
+	return a.schedule(w, r, &t, opts...)
 }
 
 // A batchResult is the result for one task of a batch, in the order of the request.
@@ -169,14 +166,14 @@ func (a *API) postTasks(w http.ResponseWriter, r *http.Request) error {
 	idempotencyKey := r.Header.Get("Idempotency-Key")
 	if idempotencyKey == "" {
 		t.Key = durable.NewKey()
-		return a.schedule(w, r, &t, "")
+		return a.schedule(w, r, &t)
 	}
 	if len(idempotencyKey) > 256 {
 		return Problemf(http.StatusBadRequest, "the Idempotency-Key has more than 256 bytes")
 	}
-	hash := hashOf(&t)
+	t.hash = hashOf(&t)
 	t.Key = keyFor(idempotencyKey)
-	return a.schedule(w, r, &t, hash)
+	return a.schedule(w, r, &t, durable.OnlyNew())
 }
 
 // idempotency is how long an Idempotency-Key is remembered after its task is done.
@@ -276,6 +273,10 @@ func (a *API) patchTask(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := json.Unmarshal(b, &patch); err != nil || patch == nil {
 		return Problemf(http.StatusBadRequest, "a merge patch is a JSON object")
+	}
+	var p fieldErrors
+	if checkFields(b, reflect.TypeFor[Task](), "", &p); len(p.list) > 0 {
+		return p.err()
 	}
 	version, err := a.ifMatch(r)
 	if err != nil {
@@ -383,7 +384,7 @@ func (a *API) patchFields(ctx context.Context, info *durable.Info, before Task, 
 	} else if isSet("body_base64") {
 		delete(fields, "body")
 	}
-	if err := mergePatch(fields, patch, false); err != nil {
+	if err := mergePatch(fields, patch); err != nil {
 		return 0, err
 	}
 	if b, err = json.Marshal(fields); err != nil {
@@ -397,10 +398,5 @@ func (a *API) patchFields(ctx context.Context, info *durable.Info, before Task, 
 		return 0, Problemf(http.StatusUnprocessableEntity, "a task's key cannot be changed")
 	}
 	t.unmask(&before)
-	item, err := a.item(&t)
-	if err != nil {
-		return 0, err
-	}
-	outcome, err := a.client.Schedule(ctx, item.Task, item.When, durable.IfVersion(info.Version))
-	return again(ctx, outcome, err)
+	return a.store(ctx, &t, durable.IfVersion(info.Version))
 }

@@ -72,12 +72,8 @@ func (a *API) conditions(r *http.Request) (opts []durable.ScheduleOption, err er
 
 // Create schedules a new task, and Replace one whose version is known. They are for the page.
 func (a *API) Create(ctx context.Context, t *Task) error {
-	item, err := a.item(t)
-	if err != nil {
-		return err
-	}
-	outcome, err := a.client.Schedule(ctx, item.Task, item.When, t.options(durable.OnlyNew())...)
-	if outcome, err = again(ctx, outcome, err); err == nil && outcome == durable.Kept {
+	outcome, err := a.store(ctx, t, durable.OnlyNew())
+	if err == nil && outcome == durable.Kept {
 		err = Problemf(http.StatusConflict, "the key %.80q has a task already", t.Key)
 	}
 	return err
@@ -100,12 +96,8 @@ func (a *API) Replace(ctx context.Context, key string, t *Task, version string) 
 	t.Key = key
 	before := TaskOf(&info)
 	t.unmask(&before)
-	item, err := a.item(t)
-	if err != nil {
-		return 0, err
-	}
-	outcome, err := a.client.Schedule(ctx, item.Task, item.When, durable.IfVersion(info.Version))
-	if outcome, err = again(ctx, outcome, err); outcome == durable.Changed {
+	outcome, err := a.store(ctx, t, durable.IfVersion(info.Version))
+	if err == nil && outcome == durable.Changed {
 		return outcome, errOpened
 	}
 	return outcome, err

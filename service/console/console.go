@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable"
-	"github.com/tickless/tickless/durable/callback"
 	"github.com/tickless/tickless/service/api"
 )
 
@@ -33,8 +32,6 @@ type Console struct {
 	api       *api.API
 	mux       *http.ServeMux
 	prefix    string
-	queues    []string
-	audit     func(ctx context.Context, action, key string, n int)
 	canChange func(*http.Request) bool
 	log       *slog.Logger
 
@@ -51,28 +48,18 @@ type Option func(*Console)
 // Console itself gets paths without it: see http.StripPrefix.
 func WithPrefix(prefix string) Option { return func(c *Console) { c.prefix = prefix } }
 
-// WithQueues sets the names of the queues: see api.WithQueues.
-func WithQueues(names ...string) Option { return func(c *Console) { c.queues = names } }
-
 // WithCanChange sets a function that decides whether a request may change something. The
 // default allows everything.
 func WithCanChange(f func(*http.Request) bool) Option { return func(c *Console) { c.canChange = f } }
 
-// WithAudit sets a function that is called after each change: see api.WithAudit.
-func WithAudit(f func(ctx context.Context, action, key string, n int)) Option {
-	return func(c *Console) { c.audit = f }
-}
-
-// New returns the page over a client. It does not start goroutines: Run does, for the
-// numbers of the last hour.
-func New(client *durable.Client, opts ...Option) *Console {
-	c := &Console{client: client, mux: http.NewServeMux(), queues: []string{callback.Name}, log: slog.Default(),
-		audit: func(context.Context, string, string, int) {}, canChange: func(*http.Request) bool { return true },
-		works: map[string]*work{}, cached: map[string]cachedValue{}}
+// New returns the page over an API, whose options apply to the page too. It does not start
+// goroutines: Run does, for the numbers of the last hour.
+func New(a *api.API, opts ...Option) *Console {
+	c := &Console{client: a.Client(), api: a, mux: http.NewServeMux(), log: slog.Default(),
+		canChange: func(*http.Request) bool { return true }, works: map[string]*work{}, cached: map[string]cachedValue{}}
 	for _, o := range opts {
 		o(c)
 	}
-	c.api = api.New(client, api.WithQueues(c.queues...), api.WithAudit(c.audit))
 	c.mux.Handle("GET /static/", http.FileServerFS(static))
 	for pattern, h := range map[string]handlerFunc{
 		"GET /{$}":                      c.overview,

@@ -2,10 +2,13 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,12 +16,13 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/memstore"
+	"github.com/tickless/tickless/service/api"
 )
 
 // The page of workers shows what runs, and a task's page why it waits or where it runs.
 func TestConsole_WorkersAndReasons(t *testing.T) {
 	client := durable.New(memstore.New())
-	c := New(client)
+	c := New(api.New(client))
 	get := func(path string) string {
 		t.Helper()
 		w := httptest.NewRecorder()
@@ -65,7 +69,7 @@ func TestConsole_WorkersAndReasons(t *testing.T) {
 // other tasks.
 func TestConsole_RepeatingPages(t *testing.T) {
 	client := durable.New(memstore.New(memstore.WithShards(1)))
-	c := New(client)
+	c := New(api.New(client))
 	want := map[string]bool{}
 	var items []durable.Item
 	for i := range 2500 {
@@ -97,4 +101,30 @@ func TestConsole_RepeatingPages(t *testing.T) {
 	}
 	require.Empty(t, want)
 	require.GreaterOrEqual(t, pages, 4)
+}
+
+// A task that is made on the page is like one of the API: its options apply, such as the retention and
+// the refusal of URLs.
+func TestConsole_NewTaskIsAsByTheAPI(t *testing.T) {
+	client := durable.New(memstore.New())
+	keep := durable.Retention{Runs: 7, For: time.Hour}
+	c := New(api.New(client, api.WithRetention(keep), api.WithCheckURL(func(u string) error {
+		if strings.Contains(u, "10.0.0.1") {
+			return errors.New("refused")
+		}
+		return nil
+	})))
+	post := func(task string) int {
+		r := httptest.NewRequest("POST", "/new", strings.NewReader(url.Values{"task": {task}}.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, r)
+		return w.Code
+	}
+	require.Equal(t, 422, post(`{"key":"private","url":"http://10.0.0.1/"}`))
+	require.Equal(t, 422, post(`{"key":"case","url":"http://x.example/","Delay":"1h"}`))
+	require.Equal(t, 303, post(`{"key":"k","url":"http://x.example/","delay":"1h"}`))
+	info, err := client.Get(t.Context(), "k")
+	require.NoError(t, err)
+	require.Equal(t, keep, info.Task.Retention)
 }

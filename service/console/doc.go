@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-//	c := console.New(client)
+//	c := console.New(api.New(client))
 //	go c.Run(ctx)
 //	mux.Handle("/", c)
 //

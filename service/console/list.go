@@ -149,7 +149,7 @@ func (c *Console) tasks(w http.ResponseWriter, r *http.Request) error {
 	if q.State == "" {
 		q.State = "pending"
 	}
-	p := tasksPage{layout: c.layout(r, "Tasks", "/tasks"), Query: q, Queues: c.queues, TimeName: timeNames[q.State], Actions: actionsOf(q.State)}
+	p := tasksPage{layout: c.layout(r, "Tasks", "/tasks"), Query: q, Queues: c.api.QueueNames(), TimeName: timeNames[q.State], Actions: actionsOf(q.State)}
 	st, err := c.client.Stats(r.Context())
 	if err != nil {
 		return err

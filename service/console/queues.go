@@ -68,7 +68,7 @@ func (c *Console) changeQueue(w http.ResponseWriter, r *http.Request) error {
 	if err := c.api.SetQueue(r.Context(), q); err != nil {
 		return err
 	}
-	c.audit(r.Context(), "queue "+action, name, 0)
+	c.api.Audit(r.Context(), "queue "+action, name, 0)
 	return c.back(w, r, "/queues?note=done")
 }
 

@@ -124,8 +124,8 @@ func facts(info *durable.Info, t *api.Task) (list []fact) {
 	switch {
 	case t.Cron != "":
 		add("Repeats", inWords(t.Cron, t.Zone))
-	case t.Every != 0:
-		add("Repeats", "every "+time.Duration(t.Every).String())
+	case t.Every != nil:
+		add("Repeats", "every "+time.Duration(*t.Every).String())
 	}
 	add("Attempts", fmt.Sprintf("%d, %d crashed", info.Attempts, info.Crashes))
 	if info.Runs > 1 {
@@ -256,7 +256,7 @@ func (c *Console) changeTask(w http.ResponseWriter, r *http.Request) error {
 	if outcome == durable.Absent {
 		return api.Problemf(http.StatusConflict, "The task is gone, or is in another state now.")
 	}
-	c.audit(ctx, action, id, 1)
+	c.api.Audit(ctx, action, id, 1)
 	if outcome == durable.Removed {
 		path = "/tasks"
 	}
@@ -293,7 +293,7 @@ func (c *Console) createTask(w http.ResponseWriter, r *http.Request) error {
 		err = c.api.Create(r.Context(), &t)
 	}
 	if err == nil {
-		c.audit(r.Context(), "schedule", t.Key, 1)
+		c.api.Audit(r.Context(), "schedule", t.Key, 1)
 		return c.back(w, r, "/tasks/"+pathOf(t.Key)+"?note=created")
 	}
 	p := newPage{c.layout(r, "New task", "/tasks"), text}

@@ -82,7 +82,7 @@ func (c *Console) startWork(w http.ResponseWriter, r *http.Request) error {
 	q, action := queryOf(r.PostForm), r.PostForm.Get("action")
 	if r.PostForm.Get("all") == "" {
 		n, err := c.api.ChangeAll(r.Context(), action, r.PostForm["key"])
-		c.audit(r.Context(), action, "", n)
+		c.api.Audit(r.Context(), action, "", n)
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (c *Console) run(ctx context.Context, x *work, f durable.Filter) {
 		ended, count := x.ended, x.count
 		c.mu.Unlock()
 		if ended {
-			c.audit(ctx, x.action, "", count)
+			c.api.Audit(ctx, x.action, "", count)
 			return
 		}
 	}
@@ -172,7 +172,7 @@ func (c *Console) changeStore(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.audit(r.Context(), r.PathValue("action"), "", 0)
+	c.api.Audit(r.Context(), r.PathValue("action"), "", 0)
 	return c.back(w, r, "/?note=done")
 }
 

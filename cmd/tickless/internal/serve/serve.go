@@ -61,7 +61,7 @@ func serve(cmd *cobra.Command, f *flags) (err error) {
 		worker.Handle(queue, api.Handler(client, calls.Handle))
 	}
 	retention := durable.Retention{For: f.keepFor, Runs: f.keepRuns}
-	handler := service.New(client, service.Config{Queues: f.queues, Retention: retention, RecordBytes: f.keepBytes, Tokens: tokens, Hosts: f.hosts,
+	handler := service.New(client, service.Config{Queues: f.queues, Retention: retention, CheckURL: calls.CheckURL, RecordBytes: f.keepBytes, Tokens: tokens, Hosts: f.hosts,
 		Prefix: f.prefix, ReadOnly: f.readOnly, Log: log, Worker: worker})
 	server := newServer(handler, log)
 	workerCtx, stopWorker := context.WithCancel(context.WithoutCancel(ctx))

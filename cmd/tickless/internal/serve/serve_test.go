@@ -524,7 +524,9 @@ func TestServe_OtherSites(t *testing.T) {
 func TestServe_StopsWhenCallsHaveEnded(t *testing.T) {
 	r := newReceiver(t)
 	n := startNode(t, "--data", t.TempDir())
-	n.want(201, "PUT", "/v1/tasks/self", object{"url": n.url + "/v1/tasks/x", "method": "DELETE"})
+	n.want(422, "PUT", "/v1/tasks/self", object{"url": n.url + "/v1/tasks/x", "method": "DELETE"})
+	byName := strings.Replace(n.url, "127.0.0.1", "localhost", 1)
+	n.want(201, "PUT", "/v1/tasks/self", object{"url": byName + "/v1/tasks/x", "method": "DELETE"})
 	eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/self", nil)["state"] == "dead" })
 	release := make(chan struct{})
 	ended := make(chan struct{})

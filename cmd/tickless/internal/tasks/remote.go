@@ -195,8 +195,11 @@ func (s *remote) Get(ctx context.Context, id string) (durable.Info, error) {
 // secrets are dots.
 func infoOf(t *api.Task) durable.Info {
 	info := durable.Info{ID: t.Key, Attempts: t.Attempts, Paused: t.Paused, Task: durable.Task{Key: t.Key, Handler: t.Queue, Group: t.Group,
-		Cron: t.Cron, Zone: t.Zone, Every: time.Duration(t.Every), Timeout: time.Duration(t.Timeout), MaxAttempts: t.MaxAttempts, Unique: time.Duration(t.UniqueFor)}}
+		Cron: t.Cron, Zone: t.Zone, Timeout: time.Duration(t.Timeout), MaxAttempts: t.MaxAttempts, Unique: time.Duration(t.UniqueFor)}}
 	info.Version, _ = strconv.ParseInt(t.Version, 10, 64)
+	if t.Every != nil {
+		info.Task.Every = time.Duration(*t.Every)
+	}
 	r := callback.Request{URL: t.URL, Method: t.Method, Headers: t.Headers, Body: []byte(t.Body)}
 	if t.BodyBase64 != "" {
 		r.Body, _ = base64.StdEncoding.DecodeString(t.BodyBase64)
