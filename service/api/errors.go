@@ -82,17 +82,6 @@ func errorText(err error) string {
 	return text
 }
 
-// requestPointer guesses which field an error of package callback is about.
-func requestPointer(err error) string {
-	text := strings.ToLower(errorText(err))
-	for _, field := range []string{"method", "header", "body", "url"} {
-		if strings.Contains(text, field) {
-			return map[string]string{"method": "/method", "header": "/headers", "body": "/body", "url": "/url"}[field]
-		}
-	}
-	return "/url"
-}
-
 // ProblemOf converts an error of the client.
 func ProblemOf(err error) *Problem {
 	var p *Problem
@@ -103,7 +92,7 @@ func ProblemOf(err error) *Problem {
 		return Problemf(http.StatusNotFound, "there is no such task")
 	case errors.Is(err, durable.ErrInvalid) && !errors.Is(err, durable.ErrUnknown):
 		x := Problemf(http.StatusUnprocessableEntity, "%s", errorText(err))
-		x.Errors = []FieldError{{taskPointer(err), errorText(err)}}
+		x.Errors = []FieldError{{pointerOf(err), errorText(err)}}
 		return x
 	case errors.Is(err, durable.ErrFull):
 		p = Problemf(http.StatusServiceUnavailable, "the store is full")
@@ -118,11 +107,12 @@ func ProblemOf(err error) *Problem {
 	return p
 }
 
-// taskPointer guesses which field a durable.ErrInvalid is about.
-func taskPointer(err error) string {
+// pointerOf guesses which field an error about a task is about.
+func pointerOf(err error) string {
 	text := strings.ToLower(errorText(err))
-	for _, x := range [][2]string{{"cron", "/cron"}, {"zone", "/zone"}, {"every", "/every"}, {"retention", "/keep"}, {"unique", "/unique_for"},
-		{"attempts", "/max_attempts"}, {"timeout", "/timeout"}, {"missedafter", "/expires_in"}, {"group", "/group"}, {"key", "/key"}, {"delay", "/delay"}, {"time", "/at"}} {
+	for _, x := range [][2]string{{"the url", "/url"}, {"method", "/method"}, {"header", "/headers"}, {"body", "/body"}, {"url", "/url"}, {"cron", "/cron"}, {"zone", "/zone"},
+		{"every", "/every"}, {"retention", "/keep"}, {"unique", "/unique_for"}, {"attempts", "/max_attempts"}, {"timeout", "/timeout"},
+		{"missedafter", "/expires_in"}, {"group", "/group"}, {"key", "/key"}, {"delay", "/delay"}, {"time", "/at"}} {
 		if strings.Contains(text, x[0]) {
 			return x[1]
 		}

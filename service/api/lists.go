@@ -57,9 +57,9 @@ func (q FilterQuery) Filter() (f durable.Filter, err error) {
 	return f, p.err()
 }
 
-// parameters is r.URL.Query, but refuses what that leaves out: a list would then have all tasks.
-func parameters(r *http.Request) (url.Values, error) {
-	q, err := url.ParseQuery(r.URL.RawQuery)
+// parameters is URL.Query, but refuses what that leaves out: a list would then have all tasks.
+func parameters(rawQuery string) (url.Values, error) {
+	q, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		return nil, Problemf(http.StatusBadRequest, "the query: %v", err)
 	}
@@ -68,11 +68,11 @@ func parameters(r *http.Request) (url.Values, error) {
 
 // parseQuery returns the parameters of a list: the limit, the cursor, and those of a filter
 // that are allowed.
-func parseQuery(r *http.Request, allowed ...string) (q FilterQuery, limit int, cursor durable.Cursor, err error) {
+func parseQuery(rawQuery string, allowed ...string) (q FilterQuery, limit int, cursor durable.Cursor, err error) {
 	var p fieldErrors
 	limit = defaultLimit
 	fields := map[string]string{}
-	query, err := parameters(r)
+	query, err := parameters(rawQuery)
 	if err != nil {
 		return q, 0, "", err
 	}
@@ -103,12 +103,23 @@ func parseQuery(r *http.Request, allowed ...string) (q FilterQuery, limit int, c
 	return q, limit, cursor, err
 }
 
-func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
-	q, limit, cursor, err := parseQuery(r, "state", "prefix", "queue", "group", "due_before", "error")
-	if err != nil {
-		return err
+// parseFilter is parseQuery for tasks.
+func parseFilter(rawQuery string) (f durable.Filter, limit int, cursor durable.Cursor, err error) {
+	q, limit, cursor, err := parseQuery(rawQuery, "state", "prefix", "queue", "group", "due_before", "error")
+	if err == nil {
+		f, err = q.Filter()
 	}
-	f, err := q.Filter()
+	return f, limit, cursor, err
+}
+
+// ParseFilter returns the filter in the parameters of a list of tasks.
+func ParseFilter(v url.Values) (durable.Filter, error) {
+	f, _, _, err := parseFilter(v.Encode())
+	return f, err
+}
+
+func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
+	f, limit, cursor, err := parseFilter(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
@@ -277,7 +288,7 @@ const maxSpan = 366 * 24 * time.Hour
 
 // upcoming lists what falls due within a time, with each repetition.
 func (a *API) upcoming(w http.ResponseWriter, r *http.Request) error {
-	q, err := parameters(r)
+	q, err := parameters(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
@@ -290,8 +301,7 @@ func (a *API) upcoming(w http.ResponseWriter, r *http.Request) error {
 		span = time.Duration(d)
 	}
 	q.Del("for")
-	r.URL.RawQuery = q.Encode()
-	_, limit, _, err := parseQuery(r)
+	_, limit, _, err := parseQuery(q.Encode())
 	if err != nil {
 		return err
 	}
@@ -308,7 +318,7 @@ func (a *API) upcoming(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) listRuns(w http.ResponseWriter, r *http.Request) error {
-	q, limit, cursor, err := parseQuery(r, "queue", "prefix", "group", "error")
+	q, limit, cursor, err := parseQuery(r.URL.RawQuery, "queue", "prefix", "group", "error")
 	if err != nil {
 		return err
 	}

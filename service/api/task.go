@@ -76,7 +76,9 @@ type Keep struct {
 // A Duration is a time.Duration whose JSON is a text such as "1.5s".
 type Duration time.Duration
 
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+func (d Duration) String() string { return time.Duration(d).String() }
+
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText parses a text such as "1.5s". Negative durations are errors.
 func (d *Duration) UnmarshalText(b []byte) error {
@@ -163,16 +165,16 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 		}
 	}
 	task, err := callback.Request{URL: t.URL, Method: t.Method, Headers: t.Headers, Body: body}.Task(t.Key)
-	if err == nil {
-		err = a.checkURL(t.URL)
-	}
+	refused := a.checkURL(t.URL)
 	switch {
 	case t.URL == "":
 		p.add("/url", "is missing")
 	case strings.Contains(t.URL, mask) || strings.Contains(t.URL, url.QueryEscape(mask)):
 		p.add("/url", hasDots)
 	case err != nil:
-		p.add(requestPointer(err), errorText(err))
+		p.add(pointerOf(err), errorText(err))
+	case refused != nil:
+		p.add("/url", errorText(refused))
 	}
 	task.Handler, task.Group = t.Queue, t.Group
 	if t.Queue == "" {

@@ -21,7 +21,10 @@ var pageText string
 //go:embed static
 var static embed.FS
 
-var pages = template.Must(template.New("").Parse(pageText))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"ago": fromNow, "capital": capital, "cut": cut, "name": shownID, "path": pathOf, "post": orPost, "time": formatTime,
+	"text": func(b []byte) string { return string(b) },
+}).Parse(pageText))
 
 // timeout bounds what a page asks of the store.
 const timeout = 10 * time.Second

@@ -15,52 +15,39 @@ import (
 
 const pageSize = 50
 
-// A query is what the list of tasks shows.
-type query struct {
-	State, Prefix, Queue, Error, DueBefore string
-	cursor                                 string
-}
+// filterFields are the parameters of a list's filter.
+var filterFields = []string{"state", "prefix", "queue", "group", "error", "due_before"}
+
+// A query is what the list of tasks shows: the parameters of its filter, and its cursor.
+type query struct{ url.Values }
 
 type field struct{ Name, Value string }
 
 func queryOf(v url.Values) query {
-	return query{v.Get("state"), v.Get("prefix"), v.Get("queue"), v.Get("error"), v.Get("due_before"), v.Get("cursor")}
+	q := query{url.Values{}}
+	for _, name := range append(filterFields, "cursor") {
+		if x := v.Get(name); x != "" {
+			q.Set(name, x)
+		}
+	}
+	return q
 }
 
-// Fields are the nonempty parts of the filter.
+// Fields are the parameters of the filter.
 func (q query) Fields() (list []field) {
-	for _, f := range []field{{"state", q.State}, {"prefix", q.Prefix}, {"queue", q.Queue}, {"error", q.Error}, {"due_before", q.DueBefore}} {
-		if f.Value != "" {
-			list = append(list, f)
+	for _, name := range filterFields {
+		if q.Has(name) {
+			list = append(list, field{name, q.Get(name)})
 		}
 	}
 	return list
 }
 
 func (q query) link(path string) string {
-	v := url.Values{}
-	for _, f := range q.Fields() {
-		v.Set(f.Name, f.Value)
-	}
-	if q.cursor != "" {
-		v.Set("cursor", q.cursor)
-	}
-	if len(v) == 0 {
+	if len(q.Values) == 0 {
 		return path
 	}
-	return path + "?" + v.Encode()
-}
-
-func (q query) filter() (durable.Filter, error) {
-	x := api.FilterQuery{State: q.State, Prefix: q.Prefix, Queue: q.Queue, Error: q.Error}
-	if q.DueBefore != "" {
-		t, err := time.Parse(time.RFC3339, q.DueBefore)
-		if err != nil {
-			return durable.Filter{}, api.Problemf(http.StatusUnprocessableEntity, "%.40q is not a time such as 2027-01-02T15:04:05Z", q.DueBefore)
-		}
-		x.DueBefore = &t
-	}
-	return x.Filter()
+	return path + "?" + q.Encode()
 }
 
 // A taskRow is a task in a list.
@@ -146,25 +133,27 @@ var timeNames = map[string]string{"dead": "Died", "done": "Ended", "running": "D
 
 func (c *Console) tasks(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r.URL.Query())
-	if q.State == "" {
-		q.State = "pending"
+	if !q.Has("state") {
+		q.Set("state", "pending")
 	}
-	p := tasksPage{layout: c.layout(r, "Tasks", "/tasks"), Query: q, Queues: c.api.QueueNames(), TimeName: timeNames[q.State], Actions: actionsOf(q.State)}
+	here, cursor := q.Get("state"), q.Get("cursor")
+	q.Del("cursor")
+	p := tasksPage{layout: c.layout(r, "Tasks", "/tasks"), Query: q, Queues: c.api.QueueNames(), TimeName: timeNames[here], Actions: actionsOf(here)}
 	st, err := c.client.Stats(r.Context())
 	if err != nil {
 		return err
 	}
 	counts := map[string]string{"pending": digits(st.Pending), "running": digits(st.Running), "dead": digits(st.Dead)}
 	for _, state := range []string{"pending", "running", "paused", "dead", "done"} {
-		other := q
-		other.State, other.cursor = state, ""
-		p.Tabs = append(p.Tabs, tab{state, counts[state], other.link("/tasks"), state == q.State})
+		other := queryOf(q.Values)
+		other.Set("state", state)
+		p.Tabs = append(p.Tabs, tab{state, counts[state], other.link("/tasks"), state == here})
 	}
-	f, err := q.filter()
+	f, err := api.ParseFilter(q.Values)
 	if err != nil {
 		return err
 	}
-	page, err := c.client.Page(r.Context(), f, durable.Cursor(q.cursor), pageSize)
+	page, err := c.client.Page(r.Context(), f, durable.Cursor(cursor), pageSize)
 	if err != nil {
 		return err
 	}
@@ -172,8 +161,8 @@ func (c *Console) tasks(w http.ResponseWriter, r *http.Request) error {
 		p.Tasks = append(p.Tasks, rowOf(&page.Tasks[i]))
 	}
 	if page.Next != "" {
-		next := q
-		next.cursor = string(page.Next)
+		next := queryOf(q.Values)
+		next.Set("cursor", string(page.Next))
 		p.Next = next.link("/tasks")
 	}
 	return c.render(w, http.StatusOK, "tasks", p)
@@ -234,7 +223,7 @@ func addDead(groups map[[2]string]*deadGroup, info *durable.Info) {
 	id := [2]string{info.Task.Handler, common}
 	g := groups[id]
 	if g == nil {
-		q := query{State: "dead", Queue: info.Task.Handler, Error: common}
+		q := queryOf(url.Values{"state": {"dead"}, "queue": {info.Task.Handler}, "error": {common}})
 		g = &deadGroup{Queue: info.Task.Handler, Error: cut(common, 160), Link: q.link("/tasks")}
 		groups[id] = g
 	}

@@ -8,40 +8,17 @@ import (
 	"github.com/tickless/tickless/service/api"
 )
 
-type queueRow struct {
-	Name, Path, Limits, Concurrency, Rate, Note string
-	Paused                                      bool
-}
-
 type queuesPage struct {
 	layout
-	QueueRows []queueRow
+	Queues []api.Queue
 }
 
 func (c *Console) showQueues(w http.ResponseWriter, r *http.Request) error {
-	p := queuesPage{layout: c.layout(r, "Queues", "/queues")}
 	queues, err := c.api.Queues(r.Context())
 	if err != nil {
 		return err
 	}
-	for _, q := range queues {
-		row := queueRow{Name: q.Queue, Path: pathOf(q.Queue), Paused: q.Paused, Note: q.Note}
-		var limits []string
-		if q.Concurrency > 0 {
-			row.Concurrency = strconv.Itoa(q.Concurrency)
-			limits = append(limits, row.Concurrency+" at a time")
-		}
-		if q.Rate > 0 {
-			row.Rate = strconv.FormatFloat(q.Rate, 'g', -1, 64)
-			limits = append(limits, row.Rate+" a second")
-		}
-		row.Limits = strings.Join(limits, ", ")
-		if row.Limits == "" {
-			row.Limits = "none"
-		}
-		p.QueueRows = append(p.QueueRows, row)
-	}
-	return c.render(w, http.StatusOK, "queues", p)
+	return c.render(w, http.StatusOK, "queues", queuesPage{c.layout(r, "Queues", "/queues"), queues})
 }
 
 func (c *Console) changeQueue(w http.ResponseWriter, r *http.Request) error {

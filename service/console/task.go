@@ -14,31 +14,18 @@ import (
 	"github.com/tickless/tickless/service/api"
 )
 
-type fact struct{ Name, Value string }
-
-type failureRow struct {
-	Attempt     int
-	Time, Error string
-}
-
-type runRow struct {
-	Due, State, Ended, Answer string
-	Attempts                  int
-	Errors                    []string
-}
-
 type taskPage struct {
 	layout
-	Task          taskRow
-	Facts         []fact
+	Row           taskRow
+	Info          durable.Info
+	Task          api.Task
+	Repeats       string
 	Actions       []string
 	Request, Body string
 	Curl          string
 	Editable      string // the task's JSON, or empty if it cannot be changed here
-	Version       string
-	Failures      []failureRow
-	Runs          []runRow
-	Reasons       []reasonRow // why it waits, or where it runs
+	Runs          []durable.Run
+	Reasons       []api.Reason // why it waits, or where it runs
 }
 
 // maxBody is how much of a body a page shows.
@@ -51,34 +38,32 @@ func (c *Console) task(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t := api.Shown(&info)
-	p := taskPage{layout: c.layout(r, shownID(id), "/tasks"), Task: rowOf(&info), Actions: actionsOn(t.State)}
-	p.Facts = facts(&info, &t)
-	p.Request, p.Body = requestText(&t), bodyText(&t)
-	p.Curl = curl(&t)
+	p := taskPage{layout: c.layout(r, shownID(id), "/tasks"), Row: rowOf(&info), Info: info, Task: t, Actions: actionsOn(t.State),
+		Request: requestText(&t), Body: bodyText(&t), Curl: curl(&t)}
+	switch {
+	case t.Cron != "":
+		p.Repeats = inWords(t.Cron, t.Zone)
+	case t.Every != nil:
+		p.Repeats = "every " + time.Duration(*t.Every).String()
+	}
 	if info.State <= durable.Running && t.URL != "" {
 		b, err := json.MarshalIndent(t.Request(), "", "  ")
 		if err != nil {
 			return err
 		}
-		p.Editable, p.Version = string(b), t.Version
+		p.Editable = string(b)
 	}
 	if info.State <= durable.Running {
 		e, err := c.api.Explain(r.Context(), id)
 		if err != nil {
 			return err
 		}
-		p.Reasons = rowsOfReasons(&e)
+		p.Reasons = e.Reasons
 	}
-	for _, f := range info.Failures {
-		p.Failures = append(p.Failures, failureRow{f.Attempt, formatTime(f.Time), f.Error})
-	}
-	runs, err := c.client.Runs(r.Context(), id)
-	if err != nil {
+	if p.Runs, err = c.client.Runs(r.Context(), id); err != nil {
 		return err
 	}
-	for i := range runs[:min(len(runs), 25)] {
-		p.Runs = append(p.Runs, rowOfRun(&runs[i]))
-	}
+	p.Runs = p.Runs[:min(len(p.Runs), 25)]
 	return c.render(w, http.StatusOK, "task", p)
 }
 
@@ -94,59 +79,6 @@ func actionsOn(state string) []string {
 		return []string{"requeue", "purge"}
 	}
 	return nil
-}
-
-func facts(info *durable.Info, t *api.Task) (list []fact) {
-	add := func(name, value string) {
-		if value != "" {
-			list = append(list, fact{name, value})
-		}
-	}
-	if t.Due != nil {
-		add("Due", formatTime(*t.Due)+", "+fromNow(*t.Due))
-	}
-	if info.State == durable.Dead {
-		add("Died", formatTime(info.At))
-	}
-	add("Queue", t.Queue)
-	add("Worker", info.Worker)
-	if e := info.Ended; e != nil {
-		add("Follows", "the run of "+formatTime(e.Due)+", which ended after "+fmt.Sprint(e.Attempts, " attempts"))
-	}
-	for _, f := range []struct {
-		name string
-		task *api.Task
-	}{{"After a success", t.OnSuccess}, {"After a failure", t.OnFailure}} {
-		if f.task != nil {
-			add(f.name, orPost(f.task.Method)+" "+f.task.URL)
-		}
-	}
-	switch {
-	case t.Cron != "":
-		add("Repeats", inWords(t.Cron, t.Zone))
-	case t.Every != nil:
-		add("Repeats", "every "+time.Duration(*t.Every).String())
-	}
-	add("Attempts", fmt.Sprintf("%d, %d crashed", info.Attempts, info.Crashes))
-	if info.Runs > 1 {
-		add("Failed runs", fmt.Sprint(info.Runs))
-	}
-	if info.Following {
-		add("Afterwards", "runs again at "+formatTime(info.Next))
-	}
-	if info.Stopping {
-		add("Stops", "when its attempt ends")
-	}
-	if b := t.Backoff; b != nil {
-		add("Backoff", fmt.Sprintf("%v to %v", time.Duration(b.Min), time.Duration(b.Max)))
-	}
-	if t.Timeout != 0 {
-		add("Timeout", time.Duration(t.Timeout).String())
-	}
-	if t.ExpiresIn != 0 {
-		add("Expires", time.Duration(t.ExpiresIn).String()+" after it was due")
-	}
-	return list
 }
 
 func fromNow(t time.Time) string {
@@ -210,17 +142,6 @@ func curl(t *api.Task) string {
 	}
 	return fmt.Sprintf("curl -X PUT \"$TICKLESS/v1/tasks/%s\" -H \"Authorization: Bearer $TOKEN\" \\\n  -H 'Content-Type: application/json' -d '%s'",
 		pathOf(t.Key), strings.ReplaceAll(string(b), "'", `'\''`))
-}
-
-func rowOfRun(x *durable.Run) runRow {
-	row := runRow{Due: formatTime(x.Due), State: "dead", Ended: formatTime(x.Ended), Attempts: x.Attempts, Answer: cut(string(x.Result), 300)}
-	if x.Done {
-		row.State = "done"
-	}
-	for _, f := range x.Failures {
-		row.Errors = append(row.Errors, cut(f.Error, 200))
-	}
-	return row
 }
 
 // changeTask carries out the button of a task's page.

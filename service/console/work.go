@@ -53,7 +53,7 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request) error {
 		}
 		return c.render(w, http.StatusOK, "confirm", p)
 	}
-	f, err := q.filter()
+	f, err := api.ParseFilter(q.Values)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *Console) startWork(w http.ResponseWriter, r *http.Request) error {
 		}
 		return c.back(w, r, q.link("/tasks"))
 	}
-	f, err := q.filter()
+	f, err := api.ParseFilter(q.Values)
 	if err != nil {
 		return err
 	}
