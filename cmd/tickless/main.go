@@ -22,7 +22,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	_ "time/tzdata" // for images without zone files
 
@@ -48,14 +47,12 @@ func newCommand() *cobra.Command {
 		Example: `  tickless tasks list --file tasks.db     the tasks of a store
   tickless migrate ./...                  which timers of a module are worth replacing
   tickless scale                          up to 100 million pending timers`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.UsageError{Err: fmt.Errorf("unknown command %q", args[0])}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(serve.NewCommand(), scale.NewCommand(), rewrite.NewCommand(), tasks.NewCommand(), transfer.NewExport(), transfer.NewImport())
+	root.InitDefaultCompletionCmd()
+	cli.Group(root)
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		cli.Group(completion)
+	}
 	return root
 }

@@ -18,6 +18,7 @@ func TestProgram_CalledWrongly(t *testing.T) {
 	clitest.CheckWrongCalls(t, "", []clitest.WrongCall{
 		{Args: []string{"bogus"}, WantError: `unknown command "bogus"`},
 		{Args: []string{"bogus", "scale"}, WantError: `unknown command "bogus"`},
+		{Args: []string{"completion", "bogus"}, WantError: `unknown command "bogus"`},
 		{Args: []string{"scale", "bogus"}, WantError: `"bogus"`},
 	})
 }

@@ -30,6 +30,17 @@ type UsageError struct{ Err error }
 func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
 
+// Group makes a command with subcommands print its help, and refuse the names of others.
+func Group(cmd *cobra.Command) {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return UsageError{fmt.Errorf("unknown command %q of %s", args[0], cmd.CommandPath())}
+		}
+		return cmd.Help()
+	}
+	cmd.Args = cobra.ArbitraryArgs
+}
+
 // RefuseArguments returns an error if there are arguments. It is for commands that take
 // only flags.
 func RefuseArguments(cmd *cobra.Command, args []string) error {

@@ -1,5 +1,5 @@
-// Package clitest runs the program in a child process, for tests of its commands that
-// check exit codes, signals and output.
+// Package clitest runs the program, for tests of its commands that check exit codes and output, or
+// in a child process also signals.
 package clitest
 
 import (
@@ -24,8 +24,12 @@ func Main(m *testing.M, newCommand func() *cobra.Command) {
 	if os.Getenv(AsProgramEnv) != "" {
 		os.Exit(cli.Run(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
 	}
+	newProgram = newCommand
+	_ = os.Setenv(AsProgramEnv, "1") // a child is the program
 	os.Exit(m.Run())
 }
+
+var newProgram func() *cobra.Command // of Main
 
 // UnderRoot returns a function for Main. The function makes a root command with one
 // subcommand, which newCommand returns.
@@ -39,24 +43,19 @@ func UnderRoot(newCommand func() *cobra.Command) func() *cobra.Command {
 
 // ProgramCmd returns an exec.Cmd that runs the program with args.
 func ProgramCmd(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), AsProgramEnv+"=1")
-	return cmd
+	return exec.Command(os.Args[0], args...)
 }
 
-// Run runs the program and returns its output and exit code.
-func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
+// Run runs the program in this process, which takes a small part of a child's time, and returns
+// its output and exit code.
+func Run(args ...string) (stdout, stderr string, code int) { return RunWith("", args...) }
+
+// RunWith is Run with a standard input.
+func RunWith(stdin string, args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
-	cmd := ProgramCmd(args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		exit, ok := err.(*exec.ExitError)
-		if !ok {
-			t.Fatal(err)
-		}
-		code = exit.ExitCode()
-	}
+	program := newProgram()
+	program.SetIn(strings.NewReader(stdin))
+	code = cli.Run(program, args, &out, &errs)
 	return out.String(), errs.String(), code
 }
 
@@ -80,7 +79,7 @@ type WrongCall struct {
 func CheckWrongCalls(t *testing.T, command string, calls []WrongCall) {
 	for _, tt := range calls {
 		t.Run(strings.Join(tt.Args, " "), func(t *testing.T) {
-			stdout, stderr, code := Run(t, commandLine(command, tt.Args...)...)
+			stdout, stderr, code := Run(commandLine(command, tt.Args...)...)
 			if code != cli.ExitUsage {
 				t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
 			}
@@ -101,7 +100,7 @@ func CheckWrongCalls(t *testing.T, command string, calls []WrongCall) {
 func CheckHelp(t *testing.T, command string, wants ...string) (help string) {
 	t.Helper()
 	for _, flag := range []string{"--help", "-h"} {
-		stdout, stderr, code := Run(t, commandLine(command, flag)...)
+		stdout, stderr, code := Run(commandLine(command, flag)...)
 		if code != 0 || stderr != "" {
 			t.Errorf("%s: exit code %d, standard error %q", flag, code, stderr)
 		}

@@ -76,6 +76,9 @@ func (f *flags) validate() error {
 	if f.asDiff && f.writeFiles {
 		return errors.New("give either --diff or --fix")
 	}
+	if f.allowDirty && !f.writeFiles {
+		return errors.New("--allow-dirty is for --fix")
+	}
 	if f.asDiff && f.asJSON {
 		return errors.New("give either --diff or --json")
 	}

@@ -23,6 +23,7 @@ func TestMigrate_CalledWrongly(t *testing.T) {
 		{Args: []string{"--bogus"}, WantError: "--bogus"},
 		{Args: []string{"--diff", "--fix"}, WantError: "--diff or --fix"},
 		{Args: []string{"--diff", "--json"}, WantError: "--diff or --json"},
+		{Args: []string{"--allow-dirty"}, WantError: "--fix"},
 		{Args: []string{"--tests=maybe"}, WantError: "maybe"},
 	})
 }
@@ -47,11 +48,11 @@ const (
 
 func TestMigrate_ReportDiffFix(t *testing.T) {
 	dir := module(t, before)
-	stdout, stderr, code := clitest.Run(t, "migrate", "-C", dir, "./...")
+	stdout, stderr, code := clitest.Run("migrate", "-C", dir, "./...")
 	if code != cli.ExitPending || stderr != "" || !strings.Contains(stdout, "m.go:5:12  time.AfterFunc -> timer.AfterFunc") {
 		t.Errorf("the report: exit code %d, %q, %q", code, stdout, stderr)
 	}
-	stdout, stderr, code = clitest.Run(t, "migrate", "-C", dir, "--diff", "./...")
+	stdout, stderr, code = clitest.Run("migrate", "-C", dir, "--diff", "./...")
 	if code != cli.ExitPending || stderr != "" || !strings.Contains(stdout, "\n-func f() { time.AfterFunc(1, f) }\n+func f() { timer.AfterFunc(1, f) }\n") {
 		t.Errorf("the diff: exit code %d, %q, %q", code, stdout, stderr)
 	}
@@ -59,7 +60,7 @@ func TestMigrate_ReportDiffFix(t *testing.T) {
 		Counts struct{ Sites, Rewritten, Lines int }
 		Sites  []struct{ From, To, Use string }
 	}
-	stdout, _, code = clitest.Run(t, "migrate", "-C", dir, "--json", "./...")
+	stdout, _, code = clitest.Run("migrate", "-C", dir, "--json", "./...")
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != cli.ExitPending {
 		t.Errorf("the JSON: exit code %d, %v", code, err)
 	}
@@ -67,7 +68,7 @@ func TestMigrate_ReportDiffFix(t *testing.T) {
 		t.Errorf("the JSON: %+v", report)
 	}
 
-	stdout, stderr, code = clitest.Run(t, "migrate", "-C", dir, "--fix", "./...")
+	stdout, stderr, code = clitest.Run("migrate", "-C", dir, "--fix", "./...")
 	if code != 0 || stderr != "" || !strings.Contains(stdout, "Rewrote 1 file.\nNext, unless go.mod requires it: go get github.com/tickless/tickless\n") {
 		t.Errorf("the fix: exit code %d, %q, %q", code, stdout, stderr)
 	}
@@ -78,7 +79,7 @@ func TestMigrate_ReportDiffFix(t *testing.T) {
 
 func TestMigrate_NothingToDo(t *testing.T) {
 	dir := module(t, "package m\n")
-	stdout, stderr, code := clitest.Run(t, "migrate", "-C", dir, "./...")
+	stdout, stderr, code := clitest.Run("migrate", "-C", dir, "./...")
 	if code != 0 || stderr != "" || stdout != "example.com/m starts no timers.\n" {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
@@ -91,7 +92,7 @@ func TestMigrate_Fails(t *testing.T) {
 		"./missing": "missing",
 		"m.go":      "belongs to no module: name packages of a module, such as ./...",
 	} {
-		stdout, stderr, code := clitest.Run(t, "migrate", "-C", dir, args)
+		stdout, stderr, code := clitest.Run("migrate", "-C", dir, args)
 		if code != cli.ExitFailed || stdout != "" || !strings.HasPrefix(stderr, "tickless: ") || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, stdout, stderr)
 		}
@@ -107,14 +108,14 @@ func TestMigrate_Dirty(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	_, stderr, code := clitest.Run(t, "migrate", "-C", dir, "--fix", "./...")
+	_, stderr, code := clitest.Run("migrate", "-C", dir, "--fix", "./...")
 	if want := "git has not recorded all changes of the module (go.mod, m.go): commit them, or use --allow-dirty"; code != cli.ExitFailed || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, %q, want %q", code, stderr, want)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "m.go")); err != nil || string(text) != before {
 		t.Errorf("the file is %q, %v", text, err)
 	}
-	stdout, stderr, code := clitest.Run(t, "migrate", "-C", dir, "--fix", "--allow-dirty", "./...")
+	stdout, stderr, code := clitest.Run("migrate", "-C", dir, "--fix", "--allow-dirty", "./...")
 	if code != 0 || stderr != "" || !strings.Contains(stdout, "Rewrote 1 file.") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
@@ -123,11 +124,11 @@ func TestMigrate_Dirty(t *testing.T) {
 // Calls that are not worth it are rewritten with --all only.
 func TestMigrate_NotWorthIt(t *testing.T) {
 	dir := module(t, "package m\n\nimport \"time\"\n\nfunc init() { time.AfterFunc(1, nil) }\n")
-	stdout, _, code := clitest.Run(t, "migrate", "-C", dir, "--fix", "./...")
+	stdout, _, code := clitest.Run("migrate", "-C", dir, "--fix", "./...")
 	if code != 0 || !strings.Contains(stdout, "m.go:5:15  time.AfterFunc -> timer.AfterFunc  once") || !strings.Contains(stdout, "0 of 1 call site can be rewritten, on 0 lines of 0 files; 1 not worth it; 0 left.") {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
-	stdout, _, code = clitest.Run(t, "migrate", "-C", dir, "--fix", "--all", "./...")
+	stdout, _, code = clitest.Run("migrate", "-C", dir, "--fix", "--all", "./...")
 	if code != 0 || !strings.Contains(stdout, "Rewrote 1 file.") {
 		t.Errorf("with --all: exit code %d, %q", code, stdout)
 	}

@@ -44,7 +44,7 @@ func TestScale_JSON(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long under the race detector: make test runs it")
 	}
-	stdout, stderr, code := clitest.Run(t, "scale", "--counts", "1k,20k", "--json")
+	stdout, stderr, code := clitest.Run("scale", "--counts", "1k,20k", "--json")
 	if code != 0 {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}
@@ -72,7 +72,7 @@ func TestScale_JSON(t *testing.T) {
 }
 
 func TestScale_Table(t *testing.T) {
-	stdout, stderr, code := clitest.Run(t, "scale", "--counts", "1k", "--time=false")
+	stdout, stderr, code := clitest.Run("scale", "--counts", "1k", "--time=false")
 	if code != 0 {
 		t.Fatalf("exit code %d, %s", code, stderr)
 	}

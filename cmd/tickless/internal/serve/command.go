@@ -76,7 +76,7 @@ ends the service when running calls have ended, within --shutdown-timeout.`,
 	set.SortFlags = false
 	set.StringVar(&f.listen, "listen", "127.0.0.1:7420", "address to listen on; port 0 takes a free one")
 	set.StringVar(&f.data, "data", "", "folder for the tasks and the secret, if they are in a file")
-	f.location.AddServerFlags(set)
+	f.location.AddServerFlags(set, "")
 	set.StringVar(&f.tokenFile, "token-file", "", "file of tokens")
 	set.StringVar(&f.secretFile, "secret-file", "", "file of the secrets that sign calls (default: secrets in the folder --data)")
 	set.BoolVar(&f.unsigned, "unsigned", false, "do not sign calls")
@@ -110,13 +110,16 @@ func setFromEnvironment(set *pflag.FlagSet) error {
 
 // complete checks the flags and fills in what follows from others.
 func (f *flags) complete() error {
-	host, _, err := net.SplitHostPort(f.listen)
+	host, port, err := net.SplitHostPort(f.listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	onServer := f.location.URL != "" || f.location.Postgres != ""
 	switch {
-	case onServer == (f.data != ""):
+	case (f.data == "") != onServer || f.location.Count() > 1:
 		return errors.New("name the store with one of --data, --redis and --postgres")
 	case f.tokenFile == "" && !isLoopback(host):
 		return fmt.Errorf("%s is not a loopback address, so --token-file is required", f.listen)
@@ -124,14 +127,26 @@ func (f *flags) complete() error {
 		return errors.New("with --redis or --postgres, give --secret-file, the same on all nodes, or --unsigned")
 	case f.unsigned && f.secretFile != "":
 		return errors.New("give either --secret-file or --unsigned")
-	case f.concurrency < 1 || f.perHost < 1 || f.keepRuns < 0 || f.keepFor < 0 || f.keepBytes < 0 || f.shutdown < 0:
-		return errors.New("--concurrency and --per-host must be positive, --keep-runs, --keep-for, --keep-bytes and --shutdown-timeout must not be negative")
+	case f.concurrency < 1 || f.concurrency > 1_000_000 || f.perHost < 1 || f.perHost > 10_000 || f.keepBytes < 0 || f.shutdown < 0:
+		return errors.New("--concurrency must be from 1 to 1000000 and --per-host from 1 to 10000; --keep-bytes and --shutdown-timeout must not be negative")
 	case !isPrefix.MatchString(f.prefix):
 		return fmt.Errorf("--prefix must be a path such as /tickless, of letters, digits and -._~, got %q", f.prefix)
 	case len(f.queues) == 0:
 		return errors.New("--queues is empty")
 	case len(slices.Compact(slices.Sorted(slices.Values(f.queues)))) != len(f.queues):
 		return errors.New("--queues names a queue twice")
+	}
+	for _, queue := range f.queues {
+		task := durable.Item{When: durable.After(0), Task: durable.Task{Key: "k", Handler: queue, Retention: durable.Retention{For: f.keepFor, Runs: f.keepRuns}}}
+		if _, err := task.Stored(); err != nil {
+			return fmt.Errorf("--queues, --keep-for or --keep-runs: %w", err)
+		}
+	}
+	for i, host := range f.hosts {
+		if _, err := netip.ParseAddr(host); err != nil && strings.ContainsAny(host, "/:") {
+			return fmt.Errorf("--host takes names such as tasks.example, got %q", host)
+		}
+		f.hosts[i] = strings.ToLower(host)
 	}
 	for _, s := range f.allow {
 		p, err := netip.ParsePrefix(s)

@@ -19,6 +19,9 @@ import (
 	"github.com/tickless/tickless/service/api"
 )
 
+// lease is how long the calls of a node that died wait. Tests shorten it.
+var lease = durable.DefaultLease
+
 // serve runs the service until the command's context ends.
 func serve(cmd *cobra.Command, f *flags) (err error) {
 	ctx := cmd.Context()
@@ -56,7 +59,7 @@ func serve(cmd *cobra.Command, f *flags) (err error) {
 		return err
 	}
 	defer calls.Close()
-	worker := durable.NewWorker(client, durable.WithConcurrency(f.concurrency), durable.WithShutdownTimeout(f.shutdown), durable.WithName("serve"))
+	worker := durable.NewWorker(client, durable.WithConcurrency(f.concurrency), durable.WithLease(lease), durable.WithShutdownTimeout(f.shutdown), durable.WithName("serve"))
 	for _, queue := range f.queues {
 		worker.Handle(queue, api.Handler(client, calls.Handle))
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -24,7 +25,15 @@ import (
 
 // These tests know the service's API alone. They run against processes of the program.
 
-func TestMain(m *testing.M) { clitest.Main(m, clitest.UnderRoot(NewCommand)) }
+func TestMain(m *testing.M) {
+	if d, err := time.ParseDuration(os.Getenv(leaseEnv)); err == nil {
+		lease = d
+	}
+	clitest.Main(m, clitest.UnderRoot(NewCommand))
+}
+
+// leaseEnv is the environment variable with the lease of the nodes that tests start.
+const leaseEnv = "TICKLESS_TEST_LEASE"
 
 // A node is a running process of the service.
 type node struct {
@@ -411,8 +420,8 @@ var phases = []func(n *node, url, key, delay string) (keys []string, err error){
 // No task that was acknowledged is lost, and none is called early, although the process is
 // killed again and again.
 func TestServe_Killed(t *testing.T) {
+	t.Setenv(leaseEnv, "5s")
 	onEachStore(t, func(t *testing.T, flags []string) {
-		t.Parallel() // it waits for the leases of the killed processes, half a minute
 		r := newReceiver(t)
 		acknowledged := map[string]bool{}
 		var mu sync.Mutex
@@ -495,6 +504,13 @@ func TestServe_CalledWrongly(t *testing.T) {
 		{Args: []string{"--listen", "127.0.0.1:0"}, WantError: "--data"},
 		{Args: []string{"--data", "x", "--redis", "redis://h"}, WantError: "one of"},
 		{Args: []string{"--redis", "redis://h"}, WantError: "--secret-file"},
+		{Args: []string{"--redis", "redis://h", "--postgres", "postgres://h/d", "--unsigned"}, WantError: "one of --data, --redis and --postgres"},
+		{Args: []string{"--redis", "http://h", "--unsigned"}, WantError: "--redis: "},
+		{Args: []string{"--data", "x", "--listen", "127.0.0.1:99999"}, WantError: "--listen"},
+		{Args: []string{"--data", "x", "--per-host", "20000"}, WantError: "--per-host"},
+		{Args: []string{"--data", "x", "--queues", "a,,b"}, WantError: "--queues"},
+		{Args: []string{"--data", "x", "--keep-for", "-1s"}, WantError: "--keep-for"},
+		{Args: []string{"--data", "x", "--host", "https://tasks.example"}, WantError: "--host"},
 		{Args: []string{"--data", "x", "--allow", "everything"}, WantError: "--allow"},
 		{Args: []string{"--data", "x", "--keep-bytes", "-1"}, WantError: "--keep-bytes"},
 		{Args: []string{"--data", "x", "--prefix", "tickless"}, WantError: "--prefix"},

@@ -27,6 +27,18 @@ type Location struct {
 	Shards    int    // number of shards on a server; 0: the default
 	// If ReadOnly is true, a file is opened for reading only.
 	ReadOnly bool
+
+	prefix string // of its flags
+}
+
+// Count returns how many stores l names. Only one can be opened.
+func (l Location) Count() (n int) {
+	for _, x := range []string{l.File, l.URL, l.Postgres} {
+		if x != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // Open opens the store. Errors in the background, which no call returns, are written to
@@ -77,7 +89,7 @@ func (l Location) IsSame(x Location) bool {
 func (l Location) Pool() (*pgxpool.Pool, error) {
 	pool, err := pgxpool.New(context.Background(), l.Postgres)
 	if err != nil {
-		return nil, errorWithoutSecrets(l.Postgres, err)
+		return nil, l.wrongURL("postgres", l.Postgres, err)
 	}
 	return pool, nil
 }
@@ -108,13 +120,13 @@ func (l Location) Client() (redis.UniversalClient, error) {
 	if l.IsCluster {
 		o, err := redis.ParseClusterURL(l.URL)
 		if err != nil {
-			return nil, errorWithoutSecrets(l.URL, err)
+			return nil, l.wrongURL("redis", l.URL, err)
 		}
 		return redis.NewClusterClient(redisstore.TuneCluster(o)), nil
 	}
 	o, err := redis.ParseURL(l.URL)
 	if err != nil {
-		return nil, errorWithoutSecrets(l.URL, err)
+		return nil, l.wrongURL("redis", l.URL, err)
 	}
 	return redis.NewClient(o), nil
 }

@@ -2,8 +2,11 @@ package stores
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 )
 
 // looksMisparsed reports whether u was probably parsed wrongly: a password with an
@@ -12,11 +15,11 @@ func looksMisparsed(u *url.URL) bool {
 	return u.Scheme != "unix" && strings.Contains(u.Opaque+u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")
 }
 
-// errorWithoutSecrets returns err, the reason why the URL raw was refused. If err may
-// quote the password, it returns another error.
-func errorWithoutSecrets(raw string, err error) error {
-	if u, err := url.Parse(raw); err != nil || looksMisparsed(u) {
-		return errors.New("the URL is not valid; in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")
+// wrongURL returns the error for the URL of a flag that was refused because of err. It does not
+// quote a password.
+func (l Location) wrongURL(flag, raw string, err error) error {
+	if u, err2 := url.Parse(raw); err2 != nil || looksMisparsed(u) {
+		err = errors.New("the URL is not valid; in a user name or a password, write / as %2F, ? as %3F, # as %23 and @ as %40")
 	}
-	return err
+	return cli.UsageError{Err: fmt.Errorf("--%s%s: %w", l.prefix, flag, err)}
 }

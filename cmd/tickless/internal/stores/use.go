@@ -23,20 +23,21 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(context.Context, string, ...any) {}
 
-// AddFlags adds the flags that say where the store is.
-func (l *Location) AddFlags(flags *pflag.FlagSet) {
+// AddFlags adds the flags that say where the store is. Their names begin with a prefix.
+func (l *Location) AddFlags(flags *pflag.FlagSet, prefix string) {
 	flags.SortFlags = false
-	flags.StringVar(&l.File, "file", "", "SQLite file of the store")
-	l.AddServerFlags(flags)
+	flags.StringVar(&l.File, prefix+"file", "", "SQLite file of the store")
+	l.AddServerFlags(flags, prefix)
 }
 
 // AddServerFlags adds the flags for a store on a server.
-func (l *Location) AddServerFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&l.URL, "redis", "", "URL of a Redis server, such as redis://localhost:6379")
-	flags.BoolVar(&l.IsCluster, "cluster", false, "the server is part of a Redis Cluster")
-	flags.StringVar(&l.Postgres, "postgres", "", "URL of a PostgreSQL database, such as postgres://localhost/app")
-	flags.StringVar(&l.StoreName, "name", "", "name of the store on Redis, or its schema in PostgreSQL (default: that of the store's package)")
-	flags.IntVar(&l.Shards, "shards", 0, "number of shards of a store on a server (default: that of the store's package)")
+func (l *Location) AddServerFlags(flags *pflag.FlagSet, prefix string) {
+	l.prefix = prefix
+	flags.StringVar(&l.URL, prefix+"redis", "", "URL of a Redis server, such as redis://localhost:6379")
+	flags.BoolVar(&l.IsCluster, prefix+"cluster", false, "the server is part of a Redis Cluster")
+	flags.StringVar(&l.Postgres, prefix+"postgres", "", "URL of a PostgreSQL database, such as postgres://localhost/app")
+	flags.StringVar(&l.StoreName, prefix+"name", "", "name of the store on Redis, or its schema in PostgreSQL (default: that of the store's package)")
+	flags.IntVar(&l.Shards, prefix+"shards", 0, "number of shards of a store on a server (default: that of the store's package)")
 }
 
 // CheckAndOpen checks the flags and opens the store. If mustExist is true, it returns an
@@ -64,14 +65,11 @@ func (l Location) CheckAndOpen(ctx context.Context, log io.Writer, mustExist boo
 // Check returns an error if the flags do not name one store, or one that no store's package
 // accepts.
 func (l Location) Check() (err error) {
-	given := 0
-	for _, f := range []string{l.File, l.URL, l.Postgres} {
-		if f != "" {
-			given++
-		}
-	}
-	if given != 1 {
-		return cli.UsageError{Err: errors.New("name the store with --file, --redis or --postgres")}
+	switch {
+	case l.Count() != 1:
+		return cli.UsageError{Err: fmt.Errorf("name the store with one of --%[1]sfile, --%[1]sredis and --%[1]spostgres", l.prefix)}
+	case l.File != "" && (l.IsCluster || l.StoreName != "" || l.Shards != 0), l.IsCluster && l.URL == "":
+		return cli.UsageError{Err: fmt.Errorf("--%[1]sname and --%[1]sshards are for a store on a server, and --%[1]scluster is for --%[1]sredis", l.prefix)}
 	}
 	defer func() {
 		if v := recover(); v != nil { // an option that refuses its value

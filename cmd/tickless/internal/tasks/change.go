@@ -24,7 +24,10 @@ func unescapeIDs(args []string) ([]string, error) {
 	ids := make([]string, len(args))
 	for i, arg := range args {
 		var err error
-		if ids[i], err = unescapeID(arg); err != nil {
+		if ids[i], err = unescapeID(arg); err == nil && arg == "" {
+			err = errors.New("an ID is empty")
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -52,7 +55,11 @@ goes on in steps: after an interruption, run the command again.`,
 			if err == nil && (len(args) > 0) == (s.selectAll || f != (durable.Filter{})) {
 				err = errors.New("give either IDs, or flags that select tasks")
 			}
-			if err == nil && cmd.Flags().Changed("limit") && limit < 1 {
+			switch {
+			case err != nil || !cmd.Flags().Changed("limit"):
+			case len(args) > 0:
+				err = errors.New("--limit is for flags that select tasks")
+			case limit < 1:
 				err = fmt.Errorf("the limit must be positive, got %d", limit)
 			}
 			ids, err2 := unescapeIDs(args)

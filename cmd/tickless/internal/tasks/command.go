@@ -46,27 +46,25 @@ is one of its queues.`,
   tickless tasks get --file tasks.db order-17
   tickless tasks requeue --redis redis://localhost:6379 --handler mail
   tickless tasks stats --url https://tasks.example --token-file token`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return cli.UsageError{Err: fmt.Errorf("unknown command %q of tasks", args[0])}
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			switch l := c.location; {
+			isStoreOnly := slices.Contains(storeOnly, cmd.Name())
+			switch n := c.location.Count(); {
+			case cmd.HasSubCommands(): // prints its help
+			case !isStoreOnly && (n > 1 || (n == 1) == (c.url != "")):
+				return cli.UsageError{Err: errors.New("name the tasks with one of --file, --redis, --postgres and --url")}
 			case c.url == "" && c.tokenFile != "":
 				return cli.UsageError{Err: errors.New("--token-file is for --url")}
-			case c.url != "" && (l.File != "" || l.URL != "" || l.Postgres != ""):
-				return cli.UsageError{Err: errors.New("give --url or a store, not both")}
-			case c.url != "" && slices.Contains(storeOnly, cmd.Name()):
+			case c.url != "" && isStoreOnly:
 				return cli.UsageError{Err: fmt.Errorf("a service does not have %s: give its store, with --file, --redis or --postgres", cmd.Name())}
+			case c.url != "" && c.location != (stores.Location{}):
+				return cli.UsageError{Err: errors.New("--cluster, --name and --shards are not for --url")}
 			}
 			return nil
 		},
 	}
+	cli.Group(cmd)
 	flags := cmd.PersistentFlags()
-	c.location.AddFlags(flags)
+	c.location.AddFlags(flags, "")
 	flags.StringVar(&c.url, "url", "", "URL of a service, such as http://127.0.0.1:7420")
 	flags.StringVar(&c.tokenFile, "token-file", "", "file with the token for --url; its last word counts (default $TICKLESS_TOKEN_FILE)")
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON")
@@ -90,10 +88,10 @@ ends; the rest waits, with its time and its attempts, until resume.`),
 func (c *sharedFlags) withTasks(cmd *cobra.Command, mayCreate bool, f func(ctx context.Context, x target) error) error {
 	if c.url != "" {
 		s, err := newRemote(c.url, c.tokenFile)
-		if err != nil {
-			return err
+		if err == nil {
+			err = f(cmd.Context(), s)
 		}
-		return usageError(f(cmd.Context(), s))
+		return usageError(err)
 	}
 	if mayCreate && c.location.IsNewFile() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s is a new store\n", c.location.File)

@@ -217,7 +217,14 @@ again and again. If the key has a task already, nothing changes, and the exit co
 				t.Handler = callback.Name
 			}
 			at, atErr := x.when(cmd.Flags())
-			if err = errors.Join(err, atErr); err != nil {
+			if err = errors.Join(err, atErr); err == nil && c.url == "" { // before a file is made
+				if t.Handler == "" {
+					err = errors.New("give --handler, or --call URL")
+				} else {
+					_, err = (&durable.Item{Task: t, When: firstTime(&t, at)}).Stored()
+				}
+			}
+			if err != nil {
 				return cli.UsageError{Err: err}
 			}
 			return c.withTasks(cmd, true, func(ctx context.Context, q target) error {
@@ -249,7 +256,12 @@ else changes the task meanwhile, nothing changes, and the exit code is 1.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := unescapeID(args[0])
 			at, atErr := x.when(cmd.Flags())
-			if err = errors.Join(err, atErr); err != nil {
+			given := false
+			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
+			if err = errors.Join(err, atErr); err == nil && !given {
+				err = errors.New("give flags that say what to change")
+			}
+			if err != nil {
 				return cli.UsageError{Err: err}
 			}
 			return c.withTasks(cmd, false, func(ctx context.Context, q target) error {

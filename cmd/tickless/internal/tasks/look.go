@@ -57,7 +57,7 @@ func (c *sharedFlags) newRunsCommand() *cobra.Command {
 			f, err := s.filter()
 			ids, err2 := unescapeIDs(args)
 			err = errors.Join(err, err2, p.check())
-			if err == nil && (len(ids) > 1 || len(ids) > 0 && f != (durable.Filter{})) {
+			if err == nil && (len(ids) > 1 || len(ids) > 0 && (f != (durable.Filter{}) || p.after != "")) {
 				err = errors.New("give a key, or flags that select runs")
 			}
 			if err != nil {

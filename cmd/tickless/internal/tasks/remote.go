@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/callback"
 	"github.com/tickless/tickless/service/api"
@@ -30,7 +31,7 @@ type remote struct {
 func newRemote(address, tokenFile string) (*remote, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return nil, fmt.Errorf("%w: --url must be http or https, with a host and without a user", durable.ErrInvalid)
+		return nil, cli.UsageError{Err: errors.New("--url must be http or https, with a host and without a user")}
 	}
 	s := &remote{url: strings.TrimSuffix(u.Scheme+"://"+u.Host+u.EscapedPath(), "/")}
 	if tokenFile = cmp.Or(tokenFile, os.Getenv("TICKLESS_TOKEN_FILE")); tokenFile != "" {

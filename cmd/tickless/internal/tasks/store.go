@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,6 +129,9 @@ After an error, run it again. Damaged tasks are skipped and named, and the exit 
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.location.ReadOnly = true
+			if err := cmp.Or(c.location.Check(), to.Check()); err != nil {
+				return err
+			}
 			if c.location.IsSame(to) {
 				return cli.UsageError{Err: errors.New("both stores are the same")}
 			}
@@ -142,13 +146,7 @@ After an error, run it again. Damaged tasks are skipped and named, and the exit 
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&to.File, "to-file", "", "SQLite file of the other store")
-	flags.StringVar(&to.URL, "to-redis", "", "URL of the other store's Redis server")
-	flags.BoolVar(&to.IsCluster, "to-cluster", false, "the other store's server is part of a Redis Cluster")
-	flags.StringVar(&to.Postgres, "to-postgres", "", "URL of the other store's PostgreSQL database")
-	flags.StringVar(&to.StoreName, "to-name", "", "name of the other store")
-	flags.IntVar(&to.Shards, "to-shards", 0, "number of the other store's shards")
+	to.AddFlags(cmd.Flags(), "to-")
 	return cmd
 }
 
@@ -271,7 +269,7 @@ func (c *sharedFlags) withStore(cmd *cobra.Command, f func(ctx context.Context, 
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(cmd.Context(), st), closeStore())
+	return usageError(errors.Join(f(cmd.Context(), st), closeStore()))
 }
 
 func (c *sharedFlags) requireFile() error {

@@ -85,14 +85,18 @@ func (c local) summary(ctx context.Context) (h durable.Health, st durable.Stats,
 	return h, st, err
 }
 
-func (c local) add(ctx context.Context, t *durable.Task, at *moment, replace, paused bool) (durable.Outcome, error) {
-	w := durable.After(0)
+// firstTime returns when a new task runs: at is what flags say, or nil.
+func firstTime(t *durable.Task, at *moment) durable.When {
 	switch {
 	case at != nil:
-		w = at.when()
+		return at.when()
 	case repeats(t):
-		w = durable.Next()
+		return durable.Next()
 	}
+	return durable.After(0)
+}
+
+func (c local) add(ctx context.Context, t *durable.Task, at *moment, replace, paused bool) (durable.Outcome, error) {
 	var opts []durable.ScheduleOption
 	if !replace {
 		opts = append(opts, durable.OnlyNew())
@@ -100,7 +104,7 @@ func (c local) add(ctx context.Context, t *durable.Task, at *moment, replace, pa
 	if paused {
 		opts = append(opts, durable.Paused())
 	}
-	return c.Schedule(ctx, *t, w, opts...)
+	return c.Schedule(ctx, *t, firstTime(t, at), opts...)
 }
 
 func (c local) replace(ctx context.Context, before *durable.Info, t *durable.Task, at *moment) (durable.Outcome, error) {

@@ -45,14 +45,11 @@ type subject struct {
 // its output.
 func (s *subject) run(code int, input string, args ...string) (stdout, stderr string) {
 	s.Helper()
-	cmd := clitest.ProgramCmd(append(append([]string{"tasks"}, args...), s.flags...)...)
-	var out, errs strings.Builder
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
-	_ = cmd.Run() // an exit code is an error too
-	if got := cmd.ProcessState.ExitCode(); got != code {
-		s.Fatalf("%q: exit code %d, want %d: %s%s", args, got, code, &out, &errs)
+	stdout, stderr, got := clitest.RunWith(input, append(append([]string{"tasks"}, args...), s.flags...)...)
+	if got != code {
+		s.Fatalf("%q: exit code %d, want %d: %s%s", args, got, code, stdout, stderr)
 	}
-	return out.String(), errs.String()
+	return stdout, stderr
 }
 
 // prints checks that the program's output contains want.
@@ -268,7 +265,7 @@ func TestTasks_Changes(t *testing.T) {
 		}
 		copied := filepath.Join(t.TempDir(), "copy.db")
 		s.prints("copied", "copy", "--to-file", copied)
-		if out, _, code := clitest.Run(t, "tasks", "list", "--file", copied); code != 0 || !strings.Contains(out, "daily") {
+		if out, _, code := clitest.Run("tasks", "list", "--file", copied); code != 0 || !strings.Contains(out, "daily") {
 			s.Errorf("the copy has %s", out)
 		}
 	})
@@ -374,7 +371,22 @@ func TestTasks_CalledWrongly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "none")
 	clitest.CheckWrongCalls(t, "tasks", []clitest.WrongCall{
 		{Args: []string{"bogus"}, WantError: `unknown command "bogus"`},
-		{Args: []string{"stats"}, WantError: "--file"},
+		{Args: []string{"stats"}, WantError: "--file, --redis, --postgres and --url"},
+		{Args: []string{"stats", "--file", ""}, WantError: "--file, --redis, --postgres and --url"},
+		{Args: []string{"list", "--file", file, "--redis", "redis://h"}, WantError: "--file, --redis, --postgres and --url"},
+		{Args: []string{"list", "--file", file, "--url", "http://h"}, WantError: "--file, --redis, --postgres and --url"},
+		{Args: []string{"verify", "--file", file, "--redis", "redis://h"}, WantError: "--file, --redis and --postgres"},
+		{Args: []string{"list", "--url", "x"}, WantError: "--url must be http or https"},
+		{Args: []string{"list", "--redis", "http://h"}, WantError: "--redis: "},
+		{Args: []string{"list", "--postgres", "mysql://h"}, WantError: "--postgres: "},
+		{Args: []string{"migrate", "--postgres", "h:x"}, WantError: "--postgres: "},
+		{Args: []string{"list", "--file", file, "--cluster"}, WantError: "--cluster is for --redis"},
+		{Args: []string{"list", "--postgres", "postgres://h/d", "--cluster"}, WantError: "--cluster is for --redis"},
+		{Args: []string{"list", "--file", file, "--name", "n"}, WantError: "for a store on a server"},
+		{Args: []string{"list", "--url", "http://h", "--name", "n"}, WantError: "not for --url"},
+		{Args: []string{"list", "--file", file, "--token-file", file}, WantError: "--token-file is for --url"},
+		{Args: []string{"copy", "--file", file}, WantError: "--to-file"},
+		{Args: []string{"copy", "--file", file, "--to-file", file + "2", "--to-redis", "redis://h"}, WantError: "--to-file"},
 		{Args: []string{"list", "--file", file, "--state", "ill"}, WantError: "pending, paused, running, dead or past"},
 		{Args: []string{"list", "--file", file, "--from", "noon"}, WantError: "neither a time"},
 		{Args: []string{"list", "--file", file, "--limit", "0"}, WantError: "from 1 to 1000"},
@@ -398,12 +410,24 @@ func TestTasks_CalledWrongly(t *testing.T) {
 		{Args: []string{"runs", "--file", file, "a", "--handler", "h"}, WantError: "a key, or flags"},
 		{Args: []string{"upcoming", "--file", file, "--for", "-1h"}, WantError: "positive"},
 		{Args: []string{"limit", "--file", file, "a"}, WantError: "--remove"},
+		{Args: []string{"limit", "--file", file, "a", "--rate", "0", "--remove"}, WantError: "--remove"},
+		{Args: []string{"run", "--file", file, ""}, WantError: "ID is empty"},
+		{Args: []string{"cancel", "--file", file, "a", "--limit", "3"}, WantError: "--limit is for flags"},
+		{Args: []string{"runs", "--file", file, "a", "--after", "c"}, WantError: "a key, or flags"},
+		{Args: []string{"change", "--file", file, "a"}, WantError: "what to change"},
+		{Args: []string{"add", "--file", file, "a"}, WantError: "--handler, or --call"},
+		{Args: []string{"add", "--file", file, "a", "--handler", "h", "--cron", "61 * * * *"}, WantError: "61"},
+		{Args: []string{"add", "--file", file, "a", "--handler", "h", "--zone", "UTC"}, WantError: "Zone but no Cron"},
+		{Args: []string{"add", "--file", file, "a", "--call", "http://x/", "--method", "get"}, WantError: "upper case"},
 		{Args: []string{"backup", "x", "--redis", "redis://localhost:1"}, WantError: "--file"},
 		{Args: []string{"restore", "--file", file}, WantError: "one file"},
 	})
-	_, stderr, code := clitest.Run(t, "tasks", "purge", "--file", file, "--all")
+	_, stderr, code := clitest.Run("tasks", "purge", "--file", file, "--all")
 	if code != cli.ExitFailed || !strings.Contains(stderr, "no such file") {
 		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	if list, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); len(list) != 0 {
+		t.Errorf("left behind: %q", list)
 	}
 }
 

@@ -33,7 +33,7 @@ the file format. Damaged tasks are skipped and named, and the exit code is 1.`,
 		Args: checkOneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return exportStore(cmd, location, args[0]) },
 	}
-	location.AddFlags(cmd.Flags())
+	location.AddFlags(cmd.Flags(), "")
 	return cmd
 }
 
@@ -57,7 +57,7 @@ resumes it at the end. After an error, run the import again.`,
 			return importIntoStore(cmd, location, args[0], resume, renames)
 		},
 	}
-	location.AddFlags(cmd.Flags())
+	location.AddFlags(cmd.Flags(), "")
 	cmd.Flags().BoolVar(&resume, "resume", false, "resume the store after the import, so that workers run the tasks")
 	cmd.Flags().StringToStringVar(&renames, "rename-handler", nil, "give a handler's tasks to another handler, as OLD=NEW; may be repeated")
 	return cmd

@@ -32,7 +32,9 @@ func TestTransfer_CalledWrongly(t *testing.T) {
 		{Args: []string{}, WantError: "one argument"},
 		{Args: []string{"file"}, WantError: "--file"},
 		{Args: []string{"file", "--file", "a", "--redis", "b"}, WantError: "--file"},
-		{Args: []string{"file", "--file", "a", "--shards", "3"}, WantError: "power of two"},
+		{Args: []string{"file", "--file", "a", "--shards", "4"}, WantError: "for a store on a server"},
+		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--shards", "3"}, WantError: "power of two"},
+		{Args: []string{"file", "--redis", "http://127.0.0.1:1"}, WantError: "--redis: "},
 		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, WantError: "braces, spaces and control characters"},
 		{Args: []string{"", "--file", "a"}, WantError: "name of the file is empty"},
 	})
@@ -58,7 +60,7 @@ func with(t *testing.T, p stores.Location, f func(c *durable.Client)) {
 // must runs the program and checks that it succeeds and prints want.
 func must(t *testing.T, want string, args ...string) {
 	t.Helper()
-	stdout, stderr, code := clitest.Run(t, args...)
+	stdout, stderr, code := clitest.Run(args...)
 	if code != 0 || stdout != "" || !strings.Contains(stderr, want) {
 		t.Fatalf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
 	}
@@ -125,7 +127,7 @@ func TestTransfer_Failures(t *testing.T) {
 		`no store named "none" on the server of --redis`:     {"export", "--redis", url, "--name", "none", file + "5"},
 		`no store named "tickless" on the server of --redis`: {"export", "--redis", url, "-"},
 	} {
-		stdout, stderr, code := clitest.Run(t, args...)
+		stdout, stderr, code := clitest.Run(args...)
 		if code != cli.ExitFailed || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
 		}
