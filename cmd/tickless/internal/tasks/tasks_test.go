@@ -250,7 +250,7 @@ func TestTasks_Changes(t *testing.T) {
 		if s.client.Store().Shards() == 1 {
 			s.prints("", "limit", "good", "--concurrency", "2", "--group-rate", "9")
 			s.prints("", "limit", "good", "--rate", "0.5", "--group-rate", "0")
-			s.prints("good 2 0.5 - - ", "limits")
+			s.prints("good 2 0.5 - -", "limits")
 			s.prints("", "limit", "good", "--remove")
 			s.prints("[]", "limits", "--json")
 		}
