@@ -367,6 +367,7 @@ func TestOnce_RandomProgram(t *testing.T) {
 // TestOnce_WorkerLosesReplies drops many replies to a worker. Each attempt must still run
 // once, and no lease may expire.
 func TestOnce_WorkerLosesReplies(t *testing.T) {
+	t.Parallel() // it mostly waits
 	ctx := context.Background()
 	s := redistest.Start(t)
 	var lost atomic.Int64
