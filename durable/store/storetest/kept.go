@@ -121,7 +121,9 @@ func testExpiry(b *storeTest) {
 	// A worker without tasks deletes them.
 	for i, left := 0, stored(); left > 0; i++ {
 		a := b.sendRound(b.claimRound(1))
-		left = stored()
+		if i%5 == 4 || a.Next < 0 { // not each time: counting all is slow
+			left = stored()
+		}
 		b.require(i < 100 && (a.Next >= 0 || left == 0), "after %d claims, %d entries are left, and Next is %v", i+1, left, a.Next)
 		if next := min(a.Next, 100*time.Millisecond); b.Advance != nil {
 			b.Advance(max(0, next))
