@@ -54,9 +54,9 @@ func WithSchema(name string) Option {
 // more shards use more processors of the server.
 //
 // The first [Migrate] fixes the number. A Store with another number gets [store.ErrSchema],
-// except from [Store.ScheduleTx], which cannot check it: its tasks may never run. With more
-// than one shard, limits over all workers are refused, because a limit counts the tasks of
-// one shard. WithShards panics for any other n.
+// except from [Store.ScheduleTx], which cannot check it: its tasks may never run, and
+// [Store.Check] warns. With more than one shard, limits over all workers are refused, because
+// a limit counts the tasks of one shard. WithShards panics for any other n.
 func WithShards(n int) Option {
 	if n <= 0 || n > maxShards || n&(n-1) != 0 {
 		panic(fmt.Sprintf("pgstore: WithShards: the number of shards must be a power of two from 1 to %d, got %d", maxShards, n))

@@ -242,8 +242,10 @@ func (s *Store) Check(ctx context.Context) (h store.Health, err error) {
 		return h, err
 	}
 	var version, synchronous, fsync, fullPages, readOnly string
-	err = s.pool.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('synchronous_commit'), current_setting('fsync'),
-		current_setting('full_page_writes'), current_setting('transaction_read_only')`).Scan(&version, &synchronous, &fsync, &fullPages, &readOnly)
+	var hasStrays bool
+	err = s.pool.QueryRow(ctx, s.sql(`SELECT current_setting('server_version'), current_setting('synchronous_commit'), current_setting('fsync'),
+		current_setting('full_page_writes'), current_setting('transaction_read_only'), EXISTS (SELECT FROM tickless.inbox WHERE shard >= $1)`), len(s.shards)).
+		Scan(&version, &synchronous, &fsync, &fullPages, &readOnly, &hasStrays)
 	if err != nil {
 		return h, s.readError(ctx, err)
 	}
@@ -257,5 +259,6 @@ func (s *Store) Check(ctx context.Context) (h store.Health, err error) {
 	warn(fsync == "off", "fsync is off: a crash of the server's host may lose or damage all tasks")
 	warn(fsync == "on" && fullPages == "off", "full_page_writes is off: a crash of the server's host may damage tasks")
 	warn(readOnly == "on", "the server is read-only: no command is carried out")
+	warn(hasStrays, "the inbox has tasks for shards that do not exist, which never run: a program calls ScheduleTx with more shards than the store has")
 	return h, nil
 }

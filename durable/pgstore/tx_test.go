@@ -158,3 +158,19 @@ func TestScheduleTx_ReadsBesideMany(t *testing.T) {
 	_, err = c.Get(t.Context(), "k")
 	require.NoError(t, err)
 }
+
+// Check finds tasks of a program that thinks that the store has more shards.
+func TestScheduleTx_OtherShards(t *testing.T) {
+	pool, schema := newSchema(t)
+	s, other := New(pool, schema), New(pool, schema, WithShards(64))
+	t.Cleanup(func() { require.NoError(t, s.Close()); require.NoError(t, other.Close()) })
+	health, err := s.Check(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprint(health.Warnings), "ScheduleTx")
+	for i := range 10 {
+		require.NoError(t, other.ScheduleTx(t.Context(), pool, item(fmt.Sprint("k", i), durable.After(0))))
+	}
+	health, err = s.Check(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(health.Warnings), "ScheduleTx")
+}
