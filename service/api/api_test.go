@@ -274,6 +274,27 @@ func TestAPI_AnswersWithoutReading(t *testing.T) {
 	}
 }
 
+// A repeated POST returns the first one's task, also if somebody has changed that meanwhile.
+func TestAPI_RepeatedPostOfAChangedTask(t *testing.T) {
+	client := durable.New(memstore.New())
+	a, hour := New(client), Duration(time.Hour)
+	c := &caller{T: t, api: a, seen: map[string]map[int]bool{}}
+	const task = `{"url":"http://x.example/","delay":"1h"}`
+	var got outcomeAnswer
+	for i := range 2 {
+		w := c.want(201-i, "POST", "/v1/tasks", task, "Idempotency-Key", "a")
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
+		c.want(200, "PATCH", "/v1/tasks/"+got.Key, `{"body":"other"}`)
+	}
+	info, err := client.Get(t.Context(), got.Key)
+	require.NoError(t, err)
+	_, err = a.Replace(t.Context(), got.Key, &Task{URL: "http://y.example/", Delay: &hour}, versionOf(&info))
+	require.NoError(t, err)
+	w := c.want(200, "POST", "/v1/tasks", task, "Idempotency-Key", "a")
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
+	require.Equal(t, "http://y.example/", got.URL)
+}
+
 func TestAPI_OddBodies(t *testing.T) {
 	c := &caller{T: t, api: New(durable.New(memstore.New())), seen: map[string]map[int]bool{}}
 	c.want(422, "PUT", "/v1/tasks/k", strings.Repeat(`{"on_success":`, 5000)+`{}`+strings.Repeat(`}`, 5000))

@@ -249,7 +249,7 @@ func TaskOf(info *durable.Info) Task {
 	}
 	t := Task{Key: key, Queue: x.Handler, Group: x.Group, Cron: x.Cron, Zone: x.Zone,
 		Timeout: Duration(x.Timeout), MaxAttempts: x.MaxAttempts, UniqueFor: Duration(x.Unique),
-		State: info.State.String(), Attempts: info.Attempts}
+		State: info.State.String(), Attempts: info.Attempts, hash: x.Headers[requestHeader]}
 	if every := Duration(x.Every); every != 0 {
 		t.Every = &every
 	}
@@ -373,9 +373,10 @@ func maskURL(raw string) string {
 	return rest
 }
 
-// unmask puts another task's values in place of dots: those of headers, and the URL if it is
-// the other one with dots.
+// unmask puts the values of the task before a change in place of dots: those of headers, and the
+// URL if it is the other one with dots. It keeps what is known of an Idempotency-Key.
 func (t *Task) unmask(before *Task) {
+	t.hash = before.hash
 	if t.URL == maskURL(before.URL) {
 		t.URL = before.URL
 	}
