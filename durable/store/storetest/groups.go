@@ -388,7 +388,12 @@ func testGroupSchedules(b *storeTest) {
 	}
 	claimBoth()
 	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
+
+	// A claim that skips a task of a full group also tells when the next one without a group is due.
+	b.scheduleItems([]store.Item{{ID: "later", Task: store.Task{ID: "later", Handler: "a"}, When: b.after(10 * leaseUnits)}})
+	r.Lease *= 100
 	a = claimBoth("x0")
+	b.require(a.Next > 0 && a.Next <= 10*leaseUnits*b.unit, "Next is %v", a.Next)
 	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
 	a = claimBoth("x2")
 	b.require(b.report(a.Tasks[0], store.Done, store.When{}), "the report was refused")
