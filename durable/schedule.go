@@ -151,8 +151,9 @@ func (c *Client) Cancel(ctx context.Context, id string, opts ...ChangeOption) (O
 // Reschedule moves the task with a key or an [Info.ID] to another time. The outcome is
 // Moved, or Absent if there is no such task or it is a dead letter. A paused task runs once
 // at that time, for one attempt, and stays paused: the outcome is then Once. A running task
-// runs again at that time: the outcome is then Following. The run of a repeating task stays if
-// it is due or being retried and the time is later: the outcome is then Following too.
+// runs again at that time, a paused one only after it is resumed: the outcome is then
+// Following. The run of a repeating task stays if it is due or being retried and the time is
+// later: the outcome is then Following too.
 func (c *Client) Reschedule(ctx context.Context, id string, w When, opts ...ChangeOption) (Outcome, error) {
 	item, err := Move{id, w}.storeItem(c.random)
 	if err != nil {

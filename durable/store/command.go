@@ -77,7 +77,8 @@ const (
 	// task repeats too. A task that was paused by PauseTask or Item.Paused stays paused.
 	Schedule Op = iota + 1
 	// Reschedule moves a Pending task to When (outcome Moved). A Running task becomes
-	// Following: it is due again at When. In other states the outcome is Absent.
+	// Following: it is due again at When, and waits then if it is paused. In other states the
+	// outcome is Absent.
 	//
 	// This usually begins a new run, with the Generation and with When as its Due. But a
 	// Pending task that has attempts continues its run, unless it is paused. The run of a
