@@ -15,9 +15,9 @@ import (
 // the named test of storetest must fail.
 var mutants = []struct{ promise, file, old, new, test string }{
 	{"never early", "shard.go", "case q.tasks[0].At > now:", "case false:", "NeverEarly"},
-	{"oldest first", "queue.go", "return x.At < y.At", "return x.At > y.At", "OldestFirst"},
+	{"oldest first", "queue.go", "return x.At < y.At", "return x.At > y.At", "DowntimeCatchesUp"},
 	{"a worker is told if more tasks are due", "../store/machine/round.go", "\t\tnextAt = m.now\n", "", "DowntimeCatchesUp"},
-	{"tokens grow", "../store/machine/change.go", "m.numbers.Fence = max(m.numbers.Fence, int64(m.now)) + 1", "m.numbers.Fence = int64(m.now) + 1", "TokensGrow"},
+	{"tokens grow", "../store/machine/change.go", "m.numbers.Fence = max(m.numbers.Fence, int64(m.now)) + 1", "m.numbers.Fence = int64(m.now) + 1", "Model"},
 	{"a report needs the token", "../store/machine/round.go", "&& t.Token == h.Token {", "{", "ZombiesAreRefused"},
 	{"a lease that is extended lasts", "../store/machine/round.go", "m.startLease(t, r)\n\tif", "if", "LeaseAndToken"},
 	{"a claim keeps to its rooms", "../store/machine/pick.go", "case r.taken >= r.most ||", "case", "Rooms"},
@@ -33,7 +33,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"a command once", "../store/machine/change.go", "lastCommand != nil && s.Number == lastCommand.Number", "false", "OnceHoweverOftenItIsSent"},
 	{"an earlier command is refused", "../store/machine/change.go", "lastCommand != nil && s.Number < lastCommand.Number", "false", "OnceHoweverOftenItIsSent"},
 	{"a command is remembered for a day", "../store/machine/change.go", "24 * time.Hour", "time.Hour", "OnceForADay"},
-	{"a command is refused after its deadline", "../store/machine/change.go", "s.Until != 0 && m.now > s.Until", "false", "Deadlines"},
+	{"a command is refused after its deadline", "../store/machine/change.go", "s.Until != 0 && m.now > s.Until", "false", "Model"},
 	{"a claim that is repeated gets its tasks", "../store/machine/round.go", "m.startLease(t, r)\n\t\t\t\ta.Tasks = append(a.Tasks, t.toClaimed())", "m.startLease(t, r)", "OnceHoweverOftenItIsSent"},
 	{"a repeated claim starts its leases again", "../store/machine/round.go", "m.startLease(t, r)\n\t\t\t\ta.Tasks", "a.Tasks", "OnceHoweverOftenItIsSent"},
 	{"a repeated claim omits expired leases", "../store/machine/round.go", " && t.At > m.now", "", "OnceHoweverOftenItIsSent"},

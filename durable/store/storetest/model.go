@@ -69,6 +69,7 @@ func testModel(b *storeTest) {
 		sentBySender: make(map[string][]sentCommand),
 	}
 	m.wakesReliably = b.sendRound(b.claimRound(0)).Next < 0
+	b.judge = &Judge{m.model}
 	steps := envUint(b, "TICKLESS_MODEL", uint64(cmp.Or(b.Steps, modelSteps)))
 	for i := range steps {
 		b.Advance(time.Duration(m.rng.IntN(200)) * time.Microsecond)
@@ -199,18 +200,6 @@ func (m *modelTest) resend() {
 	if n > 1 {
 		m.send(commands[n-2])
 	}
-}
-
-// send sends a command or a round, and tells the model.
-func (m *modelTest) send(x sentCommand) (a store.Answer) {
-	if x.command != nil {
-		outcomes, err := m.changeOnly(x.stamp, *x.command)
-		m.judgeChange(&x.stamp, x.command, outcomes, err)
-		return a
-	}
-	a, err := m.Store.Do(ctx, 0, x.stamp, *x.round)
-	m.judgeRound(&x.stamp, x.round, &a, err)
-	return a
 }
 
 // recordSent records a sent command for resend, and sometimes repeats it at once.

@@ -333,15 +333,16 @@ func (p *player) sendAgain() {
 }
 
 // send sends a command or a round to shard 0. The model judges only the answer.
-func (b *storeTest) send(x sentCommand) {
+func (b *storeTest) send(x sentCommand) (a store.Answer) {
 	b.Helper()
 	if x.command != nil {
 		outcomes, err := b.changeOnly(x.stamp, *x.command)
 		b.judge.Change(b.now(), x.stamp, *x.command, outcomes, err)
-		return
+		return a
 	}
 	a, err := b.Store.Do(ctx, 0, x.stamp, *x.round)
 	b.judge.Do(b.now(), x.stamp, *x.round, a, err)
+	return a
 }
 
 // repeatSteps returns steps n times.

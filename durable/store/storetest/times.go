@@ -33,21 +33,6 @@ func testNeverEarly(b *storeTest) {
 	}
 }
 
-func testOldestFirst(b *storeTest) {
-	now := b.now()
-	for i := range 30 {
-		b.schedule(fmt.Sprint(i), store.At(now-store.Time(i*7%30)))
-	}
-	lastDue := store.Time(0)
-	for range 3 {
-		for _, x := range b.claim(10) {
-			b.require(x.Due > lastDue, "%s, due %v, came after what was due %v", x.ID, x.Due, lastDue)
-			lastDue = x.Due
-		}
-	}
-	equal(b, "the last", lastDue, now)
-}
-
 func testDowntime(b *storeTest) {
 	const n = 500
 	var items []store.Item
@@ -174,23 +159,4 @@ func testSettingTheClock(b *storeTest) {
 	b.claimNone()
 	b.SetWall(time.Hour)
 	b.claimOne("overdue")
-}
-
-func testTokensGrow(b *storeTest) {
-	// Tokens are at least the store's time, so that they grow when tasks move to another
-	// store.
-	lastToken := int64(b.now()) - 1
-	for i := range 20 {
-		for j := range 3 {
-			b.schedule(fmt.Sprint(i, " ", j), b.after(0))
-		}
-		for _, x := range b.claim(10) {
-			b.require(x.Token > lastToken, "token %d came after %d", x.Token, lastToken)
-			lastToken = x.Token
-			b.require(b.report(x, store.Done, store.When{}), "the report was refused")
-		}
-		if b.Reopen != nil && i%5 == 0 {
-			b.reopen()
-		}
-	}
 }
