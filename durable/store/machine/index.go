@@ -36,11 +36,11 @@ type Index interface {
 	Add(id string) *Task
 	// Changed stores a changed task, or deletes it if it has no State.
 	Changed(*Task)
-	// Due returns the n oldest due tasks that match the claim and that the [Picker]
-	// takes, without tasks that [store.Entry.Waits] says are paused and without Parked ones. It offers due tasks to the Picker, the oldest first; tasks of a handler
-	// without room may be left out once Has returns false for a due one. If there are
-	// fewer than n, next is when another task is due, or Never. The task at next need
-	// not match the claim.
+	// Due returns the n oldest due tasks that match the claim and that the [Picker] takes,
+	// without Parked ones and those that [store.Entry.Waits] says are paused. It offers due
+	// tasks to the Picker, the oldest first: [Picker.Merge] does that. Tasks of a handler may
+	// be left out once Has returns false for a due one. If there are fewer than n, next is
+	// when another task is due, or Never. The task at next need not match the claim.
 	Due(c *store.Claim, p *Picker, now store.Time, n int) (due []*Task, next store.Time)
 	// Running returns the Running tasks whose lease ends at or before a time.
 	Running(until store.Time) []*Task
