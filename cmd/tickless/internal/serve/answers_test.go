@@ -47,112 +47,110 @@ func isOf(path, template string) bool {
 
 // Each operation gives each documented answer, and no other, on each store. Only 503 needs a
 // store that fails: package api tests it.
-func TestServe_Answers(t *testing.T) {
-	onEachStore(t, func(t *testing.T, flags []string) {
-		r := newReceiver(t)
-		n := startNode(t, flags...)
-		left := n.operations()
-		call := func(status int, method, path string, body any, headers ...string) http.Header {
-			t.Helper()
-			got, header, answer := n.call(method, path, body, headers...)
-			if got != status {
-				t.Fatalf("%s %s answered %d, want %d: %v", method, path, got, status, answer)
-			}
-			for operation, statuses := range left {
-				if m, template, _ := strings.Cut(operation, " "); m == method && isOf(path, template) {
-					delete(statuses, got)
-				}
-			}
-			return header
+func answers(t *testing.T, flags []string) {
+	r := newReceiver(t)
+	n := startNode(t, flags...)
+	left := n.operations()
+	call := func(status int, method, path string, body any, headers ...string) http.Header {
+		t.Helper()
+		got, header, answer := n.call(method, path, body, headers...)
+		if got != status {
+			t.Fatalf("%s %s answered %d, want %d: %v", method, path, got, status, answer)
 		}
-		future, large := object{"url": r.URL, "delay": "1h"}, object{"url": strings.Repeat("x", 200<<10)}
-		wrong := func(method, path string, good object) {
-			t.Helper()
-			call(415, method, path, good, "Content-Type", "text/plain")
-			call(400, method, path, []int{1})
-			call(413, method, path, large)
-			call(422, method, path, object{"what": 1})
-		}
-		wrong("PUT", "/v1/tasks/k", future)
-		call(201, "PUT", "/v1/tasks/k", future)
-		tag := call(200, "GET", "/v1/tasks/k", nil).Get("ETag")
-		call(200, "PUT", "/v1/tasks/k", future, "If-Match", tag)
-		call(412, "PUT", "/v1/tasks/k", future, "If-Match", tag)
-		call(404, "GET", "/v1/tasks/none", nil)
-		wrong("PATCH", "/v1/tasks/k", object{})
-		call(200, "PATCH", "/v1/tasks/k", object{"method": "PUT"}, "Content-Type", "application/merge-patch+json")
-		call(412, "PATCH", "/v1/tasks/k", object{"method": "PUT"}, "If-Match", tag)
-		call(404, "PATCH", "/v1/tasks/none", object{})
-		call(412, "DELETE", "/v1/tasks/k", nil, "If-Match", tag)
-		call(204, "DELETE", "/v1/tasks/k", nil)
-		call(404, "DELETE", "/v1/tasks/k", nil)
-
-		release := make(chan struct{})
-		r.answerWith(func(w http.ResponseWriter, req *http.Request) {
-			if req.Header.Get("Tickless-Key") == "dies" {
-				http.Error(w, "no", http.StatusNotFound)
-				return
-			}
-			select {
-			case <-release:
-			case <-req.Context().Done():
-			}
-		})
-		call(201, "PUT", "/v1/tasks/runs", object{"url": r.URL})
-		eventually(t, func() bool { return r.count("runs") == 1 })
-		call(409, "PATCH", "/v1/tasks/runs", object{"max_attempts": 3})
-		call(409, "POST", "/v1/tasks/runs/run", nil)
-		call(202, "DELETE", "/v1/tasks/runs", nil)
-		close(release)
-		call(201, "PUT", "/v1/tasks/dies", object{"url": r.URL})
-		eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/dies", nil)["state"] == "dead" })
-		for _, path := range []string{"/v1/tasks/%s/runs", "/v1/tasks/%s/explain"} {
-			call(200, "GET", strings.ReplaceAll(path, "%s", "dies"), nil)
-			call(404, "GET", strings.ReplaceAll(path, "%s", "none"), nil)
-		}
-		call(200, "POST", "/v1/tasks/dies/requeue", nil)
-		eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/dies", nil)["state"] == "dead" })
-		call(201, "PUT", "/v1/tasks/k", future)
-		call(200, "POST", "/v1/tasks/k/run", nil)
-		call(404, "POST", "/v1/tasks/none/run", nil)
-		call(201, "PUT", "/v1/tasks/later", future)
-		call(409, "POST", "/v1/tasks/later/requeue", nil)
-		call(404, "POST", "/v1/tasks/none/requeue", nil)
-
-		call(415, "POST", "/v1/tasks", future, "Content-Type", "text/plain")
-		call(400, "POST", "/v1/tasks", []int{1})
-		call(413, "POST", "/v1/tasks", large)
-		call(422, "POST", "/v1/tasks", object{"key": "mine"})
-		call(201, "POST", "/v1/tasks", future)
-		call(200, "POST", "/v1/tasks", object{"tasks": []object{future}})
-		for _, path := range []string{"/v1/tasks", "/v1/runs"} {
-			call(200, "GET", path, nil)
-			call(400, "GET", path+"?what=1", nil)
-			call(422, "GET", path+"?cursor=%21", nil)
-		}
-		for _, action := range []string{"cancel", "requeue", "purge"} {
-			wrong("POST", "/v1/tasks/"+action, object{"prefix": "z", "limit": 1})
-			call(200, "POST", "/v1/tasks/"+action, object{"prefix": "z", "limit": 1})
-		}
-		call(200, "GET", "/v1/stats", nil)
-		call(200, "GET", "/v1/workers", nil)
-		call(200, "GET", "/v1/upcoming?for=2h", nil)
-		call(400, "GET", "/v1/upcoming?for=-1h", nil)
-		call(200, "GET", "/v1/queues", nil)
-		call(200, "GET", "/v1/queues/http", nil)
-		call(404, "GET", "/v1/queues/none", nil)
-		wrong("PUT", "/v1/queues/http", object{})
-		call(200, "PUT", "/v1/queues/http", object{"concurrency": 3})
-		call(404, "PUT", "/v1/queues/none", object{})
-		call(200, "DELETE", "/v1/queues/http", nil)
-		call(404, "DELETE", "/v1/queues/none", nil)
 		for operation, statuses := range left {
-			delete(statuses, 503)
-			if len(statuses) > 0 {
-				t.Errorf("%s never answered %v", operation, statuses)
+			if m, template, _ := strings.Cut(operation, " "); m == method && isOf(path, template) {
+				delete(statuses, got)
 			}
+		}
+		return header
+	}
+	future, large := object{"url": r.URL, "delay": "1h"}, object{"url": strings.Repeat("x", 200<<10)}
+	wrong := func(method, path string, good object) {
+		t.Helper()
+		call(415, method, path, good, "Content-Type", "text/plain")
+		call(400, method, path, []int{1})
+		call(413, method, path, large)
+		call(422, method, path, object{"what": 1})
+	}
+	wrong("PUT", "/v1/tasks/k", future)
+	call(201, "PUT", "/v1/tasks/k", future)
+	tag := call(200, "GET", "/v1/tasks/k", nil).Get("ETag")
+	call(200, "PUT", "/v1/tasks/k", future, "If-Match", tag)
+	call(412, "PUT", "/v1/tasks/k", future, "If-Match", tag)
+	call(404, "GET", "/v1/tasks/none", nil)
+	wrong("PATCH", "/v1/tasks/k", object{})
+	call(200, "PATCH", "/v1/tasks/k", object{"method": "PUT"}, "Content-Type", "application/merge-patch+json")
+	call(412, "PATCH", "/v1/tasks/k", object{"method": "PUT"}, "If-Match", tag)
+	call(404, "PATCH", "/v1/tasks/none", object{})
+	call(412, "DELETE", "/v1/tasks/k", nil, "If-Match", tag)
+	call(204, "DELETE", "/v1/tasks/k", nil)
+	call(404, "DELETE", "/v1/tasks/k", nil)
+
+	release := make(chan struct{})
+	r.answerWith(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Tickless-Key") == "dies" {
+			http.Error(w, "no", http.StatusNotFound)
+			return
+		}
+		select {
+		case <-release:
+		case <-req.Context().Done():
 		}
 	})
+	call(201, "PUT", "/v1/tasks/runs", object{"url": r.URL})
+	eventually(t, func() bool { return r.count("runs") == 1 })
+	call(409, "PATCH", "/v1/tasks/runs", object{"max_attempts": 3})
+	call(409, "POST", "/v1/tasks/runs/run", nil)
+	call(202, "DELETE", "/v1/tasks/runs", nil)
+	close(release)
+	call(201, "PUT", "/v1/tasks/dies", object{"url": r.URL})
+	eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/dies", nil)["state"] == "dead" })
+	for _, path := range []string{"/v1/tasks/%s/runs", "/v1/tasks/%s/explain"} {
+		call(200, "GET", strings.ReplaceAll(path, "%s", "dies"), nil)
+		call(404, "GET", strings.ReplaceAll(path, "%s", "none"), nil)
+	}
+	call(200, "POST", "/v1/tasks/dies/requeue", nil)
+	eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/dies", nil)["state"] == "dead" })
+	call(201, "PUT", "/v1/tasks/k", future)
+	call(200, "POST", "/v1/tasks/k/run", nil)
+	call(404, "POST", "/v1/tasks/none/run", nil)
+	call(201, "PUT", "/v1/tasks/later", future)
+	call(409, "POST", "/v1/tasks/later/requeue", nil)
+	call(404, "POST", "/v1/tasks/none/requeue", nil)
+
+	call(415, "POST", "/v1/tasks", future, "Content-Type", "text/plain")
+	call(400, "POST", "/v1/tasks", []int{1})
+	call(413, "POST", "/v1/tasks", large)
+	call(422, "POST", "/v1/tasks", object{"key": "mine"})
+	call(201, "POST", "/v1/tasks", future)
+	call(200, "POST", "/v1/tasks", object{"tasks": []object{future}})
+	for _, path := range []string{"/v1/tasks", "/v1/runs"} {
+		call(200, "GET", path, nil)
+		call(400, "GET", path+"?what=1", nil)
+		call(422, "GET", path+"?cursor=%21", nil)
+	}
+	for _, action := range []string{"cancel", "requeue", "purge"} {
+		wrong("POST", "/v1/tasks/"+action, object{"prefix": "z", "limit": 1})
+		call(200, "POST", "/v1/tasks/"+action, object{"prefix": "z", "limit": 1})
+	}
+	call(200, "GET", "/v1/stats", nil)
+	call(200, "GET", "/v1/workers", nil)
+	call(200, "GET", "/v1/upcoming?for=2h", nil)
+	call(400, "GET", "/v1/upcoming?for=-1h", nil)
+	call(200, "GET", "/v1/queues", nil)
+	call(200, "GET", "/v1/queues/http", nil)
+	call(404, "GET", "/v1/queues/none", nil)
+	wrong("PUT", "/v1/queues/http", object{})
+	call(200, "PUT", "/v1/queues/http", object{"concurrency": 3})
+	call(404, "PUT", "/v1/queues/none", object{})
+	call(200, "DELETE", "/v1/queues/http", nil)
+	call(404, "DELETE", "/v1/queues/none", nil)
+	for operation, statuses := range left {
+		delete(statuses, 503)
+		if len(statuses) > 0 {
+			t.Errorf("%s never answered %v", operation, statuses)
+		}
+	}
 }
 
 // Each operation needs a token, and those that change something one that may.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/cmd/tickless/internal/clitest"
+	"github.com/tickless/tickless/durable/pgstore"
+	"github.com/tickless/tickless/durable/pgstore/pgtest"
 )
 
 // repository is the root of the repository.
@@ -96,7 +98,9 @@ func TestServe_ThreeNodes(t *testing.T) {
 	if os.Getenv("TICKLESS_CHAOS") != "long" {
 		t.Skip("it waits for a lease; make chaos runs it")
 	}
-	for name, flags := range map[string][]string{"redis": {"--redis", clitest.StartRedis(t)}, "postgres": {"--postgres", postgresServer(t)}} {
+	postgres := pgtest.Start(t, "fsync=off").URL("postgres")
+	createTables(t, postgres, pgstore.DefaultSchema)
+	for name, flags := range map[string][]string{"redis": {"--redis", clitest.StartRedis(t)}, "postgres": {"--postgres", postgres}} {
 		t.Run(name, func(t *testing.T) {
 			r := newReceiver(t)
 			var nodes []*node

@@ -198,189 +198,212 @@ func eventually(t *testing.T, ok func() bool) {
 	}
 }
 
-// onEachStore runs a test against a service on each kind of store. flags start another node
-// on the same store.
-func onEachStore(t *testing.T, f func(t *testing.T, flags []string)) {
-	t.Run("sqlite", func(t *testing.T) { f(t, []string{"--data", t.TempDir()}) })
-	t.Run("redis", func(t *testing.T) { f(t, []string{"--redis", clitest.StartRedis(t), "--unsigned"}) })
-	t.Run("postgres", func(t *testing.T) { f(t, []string{"--postgres", postgresServer(t), "--unsigned"}) })
+// Each of these tests runs against a service on each kind of store. They share the servers, where
+// each has a store of its own. flags start another node on the same store.
+var onEachStore = []struct {
+	name string
+	test func(t *testing.T, flags []string)
+}{{"Story", story}, {"Answers", answers}, {"PatchesAtOnce", patchesAtOnce}, {"Killed", killed}}
+
+func TestServe_OnEachStore(t *testing.T) {
+	t.Setenv(leaseEnv, "5s")
+	on := func(kind string, start func(t *testing.T) (flags func(t *testing.T, name string) []string)) {
+		t.Run(kind, func(t *testing.T) {
+			flags := start(t)
+			for _, x := range onEachStore {
+				t.Run(x.name, func(t *testing.T) { x.test(t, flags(t, strings.ToLower(x.name))) })
+			}
+		})
+	}
+	on("sqlite", func(*testing.T) func(*testing.T, string) []string {
+		return func(t *testing.T, _ string) []string { return []string{"--data", t.TempDir()} }
+	})
+	on("redis", func(t *testing.T) func(*testing.T, string) []string {
+		url := clitest.StartRedis(t)
+		return func(_ *testing.T, name string) []string {
+			return []string{"--redis", url, "--name", name, "--unsigned"}
+		}
+	})
+	on("postgres", func(t *testing.T) func(*testing.T, string) []string {
+		url := pgtest.Start(t, "fsync=off").URL("postgres")
+		return func(t *testing.T, name string) []string {
+			createTables(t, url, name)
+			return []string{"--postgres", url, "--name", name, "--unsigned"}
+		}
+	})
 }
 
-// postgresServer runs a Postgres server with the store's tables until the test ends, and
-// returns its URL.
-func postgresServer(t *testing.T) string {
-	url := pgtest.Start(t, "fsync=off").URL("postgres")
+// createTables makes a store in a schema of a Postgres server.
+func createTables(t *testing.T, url, schema string) {
+	t.Helper()
 	pool, err := pgxpool.New(t.Context(), url)
 	if err == nil {
-		_, err = pgstore.Migrate(t.Context(), pool)
+		_, err = pgstore.Migrate(t.Context(), pool, pgstore.WithSchema(schema))
 		pool.Close()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return url
 }
 
 // The life of tasks, from the API alone.
-func TestServe_Story(t *testing.T) {
-	onEachStore(t, func(t *testing.T, flags []string) {
-		r := newReceiver(t)
-		n := startNode(t, flags...)
+func story(t *testing.T, flags []string) {
+	r := newReceiver(t)
+	n := startNode(t, flags...)
 
-		// By a key of one's own.
-		task := object{"url": r.URL, "body": "17", "delay": "1h"}
-		created := n.want(201, "PUT", "/v1/tasks/order-17", task)
-		if created["state"] != "pending" || created["outcome"] != "created" || created["body"] != "17" {
-			t.Fatalf("created %v", created)
-		}
-		n.want(412, "PUT", "/v1/tasks/order-17", task, "If-None-Match", "*")
-		n.want(200, "PUT", "/v1/tasks/order-17", task)
-		_, h, got := n.call("GET", "/v1/tasks/order-17", nil)
-		due := got["due"]
-		if h.Get("ETag") == "" || got["url"] != r.URL {
-			t.Fatalf("got %v, ETag %q", got, h.Get("ETag"))
-		}
-		n.want(412, "PATCH", "/v1/tasks/order-17", object{"body": "18"}, "If-Match", `"1"`)
-		n.want(200, "PATCH", "/v1/tasks/order-17", object{"body": "18"}, "If-Match", h.Get("ETag"))
-		if got := n.want(200, "GET", "/v1/tasks/order-17", nil); got["body"] != "18" || got["due"] != due {
-			t.Fatalf("after a patch %v", got)
-		}
-		n.want(200, "PATCH", "/v1/tasks/order-17", object{"delay": "0s"})
-		eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/order-17", nil)["state"] == "done" })
-		if r.count("order-17") != 1 {
-			t.Fatalf("called %d times", r.count("order-17"))
-		}
-		runs := n.want(200, "GET", "/v1/tasks/order-17/runs", nil)["runs"].([]any)
-		if len(runs) != 1 || runs[0].(object)["state"] != "done" {
-			t.Fatalf("runs %v", runs)
-		}
+	// By a key of one's own.
+	task := object{"url": r.URL, "body": "17", "delay": "1h"}
+	created := n.want(201, "PUT", "/v1/tasks/order-17", task)
+	if created["state"] != "pending" || created["outcome"] != "created" || created["body"] != "17" {
+		t.Fatalf("created %v", created)
+	}
+	n.want(412, "PUT", "/v1/tasks/order-17", task, "If-None-Match", "*")
+	n.want(200, "PUT", "/v1/tasks/order-17", task)
+	_, h, got := n.call("GET", "/v1/tasks/order-17", nil)
+	due := got["due"]
+	if h.Get("ETag") == "" || got["url"] != r.URL {
+		t.Fatalf("got %v, ETag %q", got, h.Get("ETag"))
+	}
+	n.want(412, "PATCH", "/v1/tasks/order-17", object{"body": "18"}, "If-Match", `"1"`)
+	n.want(200, "PATCH", "/v1/tasks/order-17", object{"body": "18"}, "If-Match", h.Get("ETag"))
+	if got := n.want(200, "GET", "/v1/tasks/order-17", nil); got["body"] != "18" || got["due"] != due {
+		t.Fatalf("after a patch %v", got)
+	}
+	n.want(200, "PATCH", "/v1/tasks/order-17", object{"delay": "0s"})
+	eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/order-17", nil)["state"] == "done" })
+	if r.count("order-17") != 1 {
+		t.Fatalf("called %d times", r.count("order-17"))
+	}
+	runs := n.want(200, "GET", "/v1/tasks/order-17/runs", nil)["runs"].([]any)
+	if len(runs) != 1 || runs[0].(object)["state"] != "done" {
+		t.Fatalf("runs %v", runs)
+	}
 
-		// By a key of the server.
-		first := n.want(201, "POST", "/v1/tasks", object{"url": r.URL}, "Idempotency-Key", "a")
-		again := n.want(200, "POST", "/v1/tasks", object{"url": r.URL}, "Idempotency-Key", "a")
-		if first["key"] != again["key"] {
-			t.Fatalf("the keys are %v and %v", first["key"], again["key"])
-		}
-		eventually(t, func() bool { return r.count(first["key"].(string)) == 1 })
-		n.want(200, "POST", "/v1/tasks", object{"url": r.URL}, "Idempotency-Key", "a")
+	// By a key of the server.
+	first := n.want(201, "POST", "/v1/tasks", object{"url": r.URL}, "Idempotency-Key", "a")
+	again := n.want(200, "POST", "/v1/tasks", object{"url": r.URL}, "Idempotency-Key", "a")
+	if first["key"] != again["key"] {
+		t.Fatalf("the keys are %v and %v", first["key"], again["key"])
+	}
+	eventually(t, func() bool { return r.count(first["key"].(string)) == 1 })
+	n.want(200, "POST", "/v1/tasks", object{"url": r.URL}, "Idempotency-Key", "a")
 
-		// A batch has a result for each, in order.
-		batch := n.want(200, "POST", "/v1/tasks", object{"tasks": []object{{"key": "b1", "url": r.URL, "delay": "1h"}, {"key": "b2", "url": "ftp://x"}, {"key": "b3", "url": r.URL, "delay": "1h"}}})
-		results := batch["tasks"].([]any)
-		if len(results) != 3 || results[0].(object)["outcome"] != "created" || results[1].(object)["error"] == nil || results[2].(object)["outcome"] != "created" {
-			t.Fatalf("results %v", results)
-		}
-		if n.want(200, "POST", "/v1/tasks/cancel", object{"prefix": "b", "limit": 10})["count"] != 2.0 {
-			t.Fatal("not both were cancelled")
-		}
-		n.want(422, "POST", "/v1/tasks/cancel", object{"limit": 10})
+	// A batch has a result for each, in order.
+	batch := n.want(200, "POST", "/v1/tasks", object{"tasks": []object{{"key": "b1", "url": r.URL, "delay": "1h"}, {"key": "b2", "url": "ftp://x"}, {"key": "b3", "url": r.URL, "delay": "1h"}}})
+	results := batch["tasks"].([]any)
+	if len(results) != 3 || results[0].(object)["outcome"] != "created" || results[1].(object)["error"] == nil || results[2].(object)["outcome"] != "created" {
+		t.Fatalf("results %v", results)
+	}
+	if n.want(200, "POST", "/v1/tasks/cancel", object{"prefix": "b", "limit": 10})["count"] != 2.0 {
+		t.Fatal("not both were cancelled")
+	}
+	n.want(422, "POST", "/v1/tasks/cancel", object{"limit": 10})
 
-		// A dead letter, and back.
-		r.answerWith(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "gone fishing", http.StatusTeapot) })
-		n.want(201, "PUT", "/v1/tasks/dead", object{"url": r.URL})
-		eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/dead", nil)["state"] == "dead" })
-		if got := n.want(200, "GET", "/v1/tasks?state=dead&error=fishing", nil)["tasks"].([]any); len(got) != 1 {
-			t.Fatalf("the dead are %v", got)
-		}
-		n.want(409, "POST", "/v1/tasks/dead/run", nil)
-		r.answerWith(nil)
-		n.want(200, "POST", "/v1/tasks/dead/requeue", nil)
-		eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/dead", nil)["state"] == "done" })
+	// A dead letter, and back.
+	r.answerWith(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "gone fishing", http.StatusTeapot) })
+	n.want(201, "PUT", "/v1/tasks/dead", object{"url": r.URL})
+	eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/dead", nil)["state"] == "dead" })
+	if got := n.want(200, "GET", "/v1/tasks?state=dead&error=fishing", nil)["tasks"].([]any); len(got) != 1 {
+		t.Fatalf("the dead are %v", got)
+	}
+	n.want(409, "POST", "/v1/tasks/dead/run", nil)
+	r.answerWith(nil)
+	n.want(200, "POST", "/v1/tasks/dead/requeue", nil)
+	eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/dead", nil)["state"] == "done" })
 
-		// A repeating task, its next run moved, and paused.
-		n.want(201, "PUT", "/v1/tasks/daily", object{"url": r.URL, "cron": "0 9 * * *", "zone": "Europe/Berlin"})
-		n.want(200, "PATCH", "/v1/tasks/daily", object{"delay": "0s"})
-		eventually(t, func() bool { return r.count("daily") == 1 })
-		eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/daily", nil)["state"] == "pending" })
-		n.want(200, "PATCH", "/v1/tasks/daily", object{"paused": true})
-		if got := n.want(200, "GET", "/v1/tasks/daily", nil); got["state"] != "paused" || got["due"] != nil || got["cron"] != "0 9 * * *" {
-			t.Fatalf("paused %v", got)
-		}
-		if got := n.want(200, "POST", "/v1/tasks/daily/run", nil); got["outcome"] != "once" {
-			t.Fatalf("a paused task, run once: %v", got)
-		}
-		eventually(t, func() bool {
-			return r.count("daily") == 2 && n.want(200, "GET", "/v1/tasks/daily", nil)["state"] == "paused"
-		})
-		n.want(200, "PATCH", "/v1/tasks/daily", object{"paused": false, "zone": "America/New_York"})
-		if got := n.want(200, "GET", "/v1/tasks/daily", nil); got["state"] != "pending" || got["zone"] != "America/New_York" {
-			t.Fatalf("resumed %v", got)
-		}
-		if list := n.want(200, "GET", "/v1/upcoming?for=49h", nil)["upcoming"].([]any); len(list) < 2 {
-			t.Fatalf("upcoming %v", list)
-		}
-		n.want(204, "DELETE", "/v1/tasks/daily", nil)
-		n.want(404, "DELETE", "/v1/tasks/none", nil)
-
-		// A task that is created paused waits, and runs when it is resumed.
-		if got := n.want(201, "PUT", "/v1/tasks/held", object{"url": r.URL, "paused": true}); got["state"] != "paused" {
-			t.Fatalf("created paused %v", got)
-		}
-		n.want(200, "POST", "/v1/tasks", object{"tasks": []object{{"key": "held-too", "url": r.URL, "paused": true}, {"key": "not-held", "url": r.URL}}})
-		eventually(t, func() bool { return r.count("not-held") == 1 })
-		if r.count("held")+r.count("held-too") != 0 {
-			t.Fatal("a paused task was called")
-		}
-		n.want(200, "PATCH", "/v1/tasks/held", object{"paused": false})
-		eventually(t, func() bool { return r.count("held") == 1 })
-
-		// 410 ends a repeating task.
-		r.answerWith(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "moved away", http.StatusGone) })
-		n.want(201, "PUT", "/v1/tasks/hourly", object{"url": r.URL, "every": "1h"})
-		n.want(200, "PATCH", "/v1/tasks/hourly", object{"delay": "0s"})
-		eventually(t, func() bool {
-			got := n.want(200, "GET", "/v1/tasks/hourly", nil)
-			return got["state"] == "done" && strings.Contains(fmt.Sprint(got["last_error"]), "moved away")
-		})
-		if list := n.want(200, "GET", "/v1/upcoming?for=2h", nil)["upcoming"].([]any); len(list) != 0 {
-			t.Fatalf("upcoming after 410: %v", list)
-		}
-		r.answerWith(nil)
-
-		// A paused queue waits, on all nodes.
-		n.want(200, "PUT", "/v1/queues/http", object{"paused": true, "note": "too much"})
-		if q := n.want(200, "GET", "/v1/queues/http", nil); q["paused"] != true || q["note"] != "too much" {
-			t.Fatalf("the queue is %v", q)
-		}
-		n.want(201, "PUT", "/v1/tasks/waits", object{"url": r.URL})
-		time.Sleep(50 * time.Millisecond)
-		if got := n.want(200, "GET", "/v1/tasks/waits", nil); got["state"] != "pending" || r.count("waits") != 0 {
-			t.Fatalf("in a paused queue %v", got)
-		}
-		n.want(200, "PUT", "/v1/queues/http", object{})
-		eventually(t, func() bool { return r.count("waits") == 1 })
-
-		// A queue's limit holds over all nodes.
-		n.want(200, "PUT", "/v1/queues/http", object{"concurrency": 7, "rate": 2000})
-		if q := n.want(200, "GET", "/v1/queues/http", nil); q["concurrency"] != 7.0 || q["rate"] != 2000.0 {
-			t.Fatalf("the queue is %v", q)
-		}
-		n.want(200, "DELETE", "/v1/queues/http", nil)
-
-		// What is wrong is said.
-		for path, body := range map[string]object{
-			"/url":   {},
-			"/cron":  {"url": r.URL, "cron": "61 * * * *"},
-			"/zone":  {"url": r.URL, "cron": "0 9 * * *", "zone": "Europe/Nowhere"},
-			"/queue": {"url": r.URL, "queue": "none"},
-			"/what":  {"url": r.URL, "what": 1},
-			"/delay": {"url": r.URL, "delay": 5},
-		} {
-			p := n.want(422, "PUT", "/v1/tasks/wrong", body)
-			if !strings.Contains(fmt.Sprint(p["errors"]), "pointer:"+path) {
-				t.Errorf("%v: %v", body, p)
-			}
-		}
-		if code := n.stop(); code != 0 {
-			t.Errorf("exit code %d: %s", code, n.stderr)
-		}
-		if len(r.early) > 0 {
-			t.Errorf("early: %v", r.early)
-		}
+	// A repeating task, its next run moved, and paused.
+	n.want(201, "PUT", "/v1/tasks/daily", object{"url": r.URL, "cron": "0 9 * * *", "zone": "Europe/Berlin"})
+	n.want(200, "PATCH", "/v1/tasks/daily", object{"delay": "0s"})
+	eventually(t, func() bool { return r.count("daily") == 1 })
+	eventually(t, func() bool { return n.want(200, "GET", "/v1/tasks/daily", nil)["state"] == "pending" })
+	n.want(200, "PATCH", "/v1/tasks/daily", object{"paused": true})
+	if got := n.want(200, "GET", "/v1/tasks/daily", nil); got["state"] != "paused" || got["due"] != nil || got["cron"] != "0 9 * * *" {
+		t.Fatalf("paused %v", got)
+	}
+	if got := n.want(200, "POST", "/v1/tasks/daily/run", nil); got["outcome"] != "once" {
+		t.Fatalf("a paused task, run once: %v", got)
+	}
+	eventually(t, func() bool {
+		return r.count("daily") == 2 && n.want(200, "GET", "/v1/tasks/daily", nil)["state"] == "paused"
 	})
+	n.want(200, "PATCH", "/v1/tasks/daily", object{"paused": false, "zone": "America/New_York"})
+	if got := n.want(200, "GET", "/v1/tasks/daily", nil); got["state"] != "pending" || got["zone"] != "America/New_York" {
+		t.Fatalf("resumed %v", got)
+	}
+	if list := n.want(200, "GET", "/v1/upcoming?for=49h", nil)["upcoming"].([]any); len(list) < 2 {
+		t.Fatalf("upcoming %v", list)
+	}
+	n.want(204, "DELETE", "/v1/tasks/daily", nil)
+	n.want(404, "DELETE", "/v1/tasks/none", nil)
+
+	// A task that is created paused waits, and runs when it is resumed.
+	if got := n.want(201, "PUT", "/v1/tasks/held", object{"url": r.URL, "paused": true}); got["state"] != "paused" {
+		t.Fatalf("created paused %v", got)
+	}
+	n.want(200, "POST", "/v1/tasks", object{"tasks": []object{{"key": "held-too", "url": r.URL, "paused": true}, {"key": "not-held", "url": r.URL}}})
+	eventually(t, func() bool { return r.count("not-held") == 1 })
+	if r.count("held")+r.count("held-too") != 0 {
+		t.Fatal("a paused task was called")
+	}
+	n.want(200, "PATCH", "/v1/tasks/held", object{"paused": false})
+	eventually(t, func() bool { return r.count("held") == 1 })
+
+	// 410 ends a repeating task.
+	r.answerWith(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "moved away", http.StatusGone) })
+	n.want(201, "PUT", "/v1/tasks/hourly", object{"url": r.URL, "every": "1h"})
+	n.want(200, "PATCH", "/v1/tasks/hourly", object{"delay": "0s"})
+	eventually(t, func() bool {
+		got := n.want(200, "GET", "/v1/tasks/hourly", nil)
+		return got["state"] == "done" && strings.Contains(fmt.Sprint(got["last_error"]), "moved away")
+	})
+	if list := n.want(200, "GET", "/v1/upcoming?for=2h", nil)["upcoming"].([]any); len(list) != 0 {
+		t.Fatalf("upcoming after 410: %v", list)
+	}
+	r.answerWith(nil)
+
+	// A paused queue waits, on all nodes.
+	n.want(200, "PUT", "/v1/queues/http", object{"paused": true, "note": "too much"})
+	if q := n.want(200, "GET", "/v1/queues/http", nil); q["paused"] != true || q["note"] != "too much" {
+		t.Fatalf("the queue is %v", q)
+	}
+	n.want(201, "PUT", "/v1/tasks/waits", object{"url": r.URL})
+	time.Sleep(50 * time.Millisecond)
+	if got := n.want(200, "GET", "/v1/tasks/waits", nil); got["state"] != "pending" || r.count("waits") != 0 {
+		t.Fatalf("in a paused queue %v", got)
+	}
+	n.want(200, "PUT", "/v1/queues/http", object{})
+	eventually(t, func() bool { return r.count("waits") == 1 })
+
+	// A queue's limit holds over all nodes.
+	n.want(200, "PUT", "/v1/queues/http", object{"concurrency": 7, "rate": 2000})
+	if q := n.want(200, "GET", "/v1/queues/http", nil); q["concurrency"] != 7.0 || q["rate"] != 2000.0 {
+		t.Fatalf("the queue is %v", q)
+	}
+	n.want(200, "DELETE", "/v1/queues/http", nil)
+
+	// What is wrong is said.
+	for path, body := range map[string]object{
+		"/url":   {},
+		"/cron":  {"url": r.URL, "cron": "61 * * * *"},
+		"/zone":  {"url": r.URL, "cron": "0 9 * * *", "zone": "Europe/Nowhere"},
+		"/queue": {"url": r.URL, "queue": "none"},
+		"/what":  {"url": r.URL, "what": 1},
+		"/delay": {"url": r.URL, "delay": 5},
+	} {
+		p := n.want(422, "PUT", "/v1/tasks/wrong", body)
+		if !strings.Contains(fmt.Sprint(p["errors"]), "pointer:"+path) {
+			t.Errorf("%v: %v", body, p)
+		}
+	}
+	if code := n.stop(); code != 0 {
+		t.Errorf("exit code %d: %s", code, n.stderr)
+	}
+	if len(r.early) > 0 {
+		t.Errorf("early: %v", r.early)
+	}
 }
 
-// The phases in which TestServe_Killed kills the process: while clients put tasks, post batches
+// The phases in which killed kills the process: while clients put tasks, post batches
 // and move tasks, each beside calls. A phase schedules tasks and returns the keys for which a
 // call was acknowledged.
 var phases = []func(n *node, url, key, delay string) (keys []string, err error){
@@ -419,82 +442,77 @@ var phases = []func(n *node, url, key, delay string) (keys []string, err error){
 
 // No task that was acknowledged is lost, and none is called early, although the process is
 // killed again and again.
-func TestServe_Killed(t *testing.T) {
-	t.Setenv(leaseEnv, "5s")
-	onEachStore(t, func(t *testing.T, flags []string) {
-		r := newReceiver(t)
-		acknowledged := map[string]bool{}
-		var mu sync.Mutex
-		const clients = 8
-		for round := range phases {
-			n := startNode(t, flags...)
-			var sending sync.WaitGroup
-			for c := range clients {
-				sending.Go(func() {
-					for i := 0; ; i++ {
-						keys, err := phases[round](n, r.URL, fmt.Sprintf("%d-%d-%d", round, c, i), fmt.Sprint(i%50, "ms"))
-						if err != nil {
-							return
-						}
-						mu.Lock()
-						for _, key := range keys {
-							acknowledged[key] = true
-						}
-						mu.Unlock()
-					}
-				})
-			}
-			eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(acknowledged) > (round+1)*200 })
-			n.kill()
-			sending.Wait()
-		}
-		startNode(t, flags...)
-		missing := func() (n int) {
-			for key := range acknowledged {
-				if r.count(key) == 0 {
-					n++
-				}
-			}
-			return n
-		}
-		eventually(t, func() bool { return missing() == 0 })
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		doubled := 0
-		for _, calls := range r.calls {
-			doubled += len(calls) - 1
-		}
-		if doubled > len(phases)*256 || len(r.early) > 0 {
-			t.Errorf("%d calls too many, early %v", doubled, r.early)
-		}
-	})
-}
-
-// Ten clients that patch one task at once lose no change.
-func TestServe_PatchesAtOnce(t *testing.T) {
-	onEachStore(t, func(t *testing.T, flags []string) {
+func killed(t *testing.T, flags []string) {
+	r := newReceiver(t)
+	acknowledged := map[string]bool{}
+	var mu sync.Mutex
+	const clients = 8
+	for round := range phases {
 		n := startNode(t, flags...)
-		n.want(201, "PUT", "/v1/tasks/k", object{"url": "http://127.0.0.1:9", "delay": "1h", "headers": object{}})
-		var clients sync.WaitGroup
-		for c := range 10 {
-			clients.Go(func() {
-				for {
-					status, _, answer, err := n.try("PATCH", "/v1/tasks/k", object{"headers": object{fmt.Sprint("X-", c): "1"}})
-					if err == nil && status == 200 {
+		var sending sync.WaitGroup
+		for c := range clients {
+			sending.Go(func() {
+				for i := 0; ; i++ {
+					keys, err := phases[round](n, r.URL, fmt.Sprintf("%d-%d-%d", round, c, i), fmt.Sprint(i%50, "ms"))
+					if err != nil {
 						return
 					}
-					if err != nil || status != 409 && status != 503 {
-						t.Errorf("%d, %v, %v", status, answer, err)
-						return
+					mu.Lock()
+					for _, key := range keys {
+						acknowledged[key] = true
 					}
+					mu.Unlock()
 				}
 			})
 		}
-		clients.Wait()
-		if got := n.want(200, "GET", "/v1/tasks/k", nil)["headers"].(object); len(got) != 10 {
-			t.Errorf("the headers are %v", got)
+		eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(acknowledged) > (round+1)*200 })
+		n.kill()
+		sending.Wait()
+	}
+	startNode(t, flags...)
+	missing := func() (n int) {
+		for key := range acknowledged {
+			if r.count(key) == 0 {
+				n++
+			}
 		}
-	})
+		return n
+	}
+	eventually(t, func() bool { return missing() == 0 })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	doubled := 0
+	for _, calls := range r.calls {
+		doubled += len(calls) - 1
+	}
+	if doubled > len(phases)*256 || len(r.early) > 0 {
+		t.Errorf("%d calls too many, early %v", doubled, r.early)
+	}
+}
+
+// Ten clients that patch one task at once lose no change.
+func patchesAtOnce(t *testing.T, flags []string) {
+	n := startNode(t, flags...)
+	n.want(201, "PUT", "/v1/tasks/k", object{"url": "http://127.0.0.1:9", "delay": "1h", "headers": object{}})
+	var clients sync.WaitGroup
+	for c := range 10 {
+		clients.Go(func() {
+			for {
+				status, _, answer, err := n.try("PATCH", "/v1/tasks/k", object{"headers": object{fmt.Sprint("X-", c): "1"}})
+				if err == nil && status == 200 {
+					return
+				}
+				if err != nil || status != 409 && status != 503 {
+					t.Errorf("%d, %v, %v", status, answer, err)
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if got := n.want(200, "GET", "/v1/tasks/k", nil)["headers"].(object); len(got) != 10 {
+		t.Errorf("the headers are %v", got)
+	}
 }
 
 // Without tokens, the service listens only on loopback addresses.
