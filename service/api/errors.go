@@ -235,35 +235,40 @@ func checkFields(b []byte, t reflect.Type, at string, p *fieldErrors) {
 	if t.Kind() != reflect.Struct || json.Unmarshal(b, &fields) != nil {
 		return
 	}
-	known := fieldTypes(t)
+	known := fieldsOf(t)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		pointer := at + "/" + pointerEscaper.Replace(name)
-		switch fieldType := known[name]; {
-		case fieldType == nil:
+		switch f, ok := known[name]; {
+		case !ok:
 			p.add(pointer, "is unknown")
+		case string(fields[name]) == "null": // as if it were absent
+		case f.Tag.Get("of") == "answer":
+			p.add(pointer, "is set by the service only")
+		case f.Tag.Get("of") == "task" && at != "":
+			p.add(pointer, "is not for a follow-up")
 		case name == "cron" && string(fields[name]) == `""`: // it would mean now
 			p.add(pointer, "is empty")
 		default:
-			checkFields(fields[name], fieldType, pointer, p)
+			checkFields(fields[name], f.Type, pointer, p)
 		}
 	}
 }
 
-var fieldTypesCache sync.Map // the results of fieldTypes by their arguments
+var fieldsCache sync.Map // the results of fieldsOf by their arguments
 
-// fieldTypes returns the types of a struct's fields by their names in JSON.
-func fieldTypes(t reflect.Type) map[string]reflect.Type {
-	if x, ok := fieldTypesCache.Load(t); ok {
-		return x.(map[string]reflect.Type)
+// fieldsOf returns a struct's fields by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	if x, ok := fieldsCache.Load(t); ok {
+		return x.(map[string]reflect.StructField)
 	}
-	types := map[string]reflect.Type{}
+	fields := map[string]reflect.StructField{}
 	for _, f := range reflect.VisibleFields(t) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			types[name] = f.Type
+			fields[name] = f
 		}
 	}
-	fieldTypesCache.Store(t, types)
-	return types
+	fieldsCache.Store(t, fields)
+	return fields
 }
 
 // timeField returns the name of the only field of v that is a time.

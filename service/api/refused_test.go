@@ -62,6 +62,10 @@ func TestAPI_RefusedFields(t *testing.T) {
 		{`"at":""`, "/at"},
 		{`"on_failure":{"url":"http://example.com","cron":""}`, "/on_failure/cron"},
 		{`"method":"get"`, "/method"},
+		{`"state":"done"`, "/state"},
+		{`"version":"1"`, "/version"},
+		{`"on_success":{"url":"http://example.com","group":"g"}`, "/on_success/group"},
+		{`"on_success":{"url":"http://example.com","on_failure":{"url":"http://example.com","key":"k"}}`, "/on_success/on_failure/key"},
 	} {
 		for _, method := range []string{"PUT", "POST", "PATCH"} {
 			path, body := "/v1/tasks/k", "{"+x.fields+"}"

@@ -17,9 +17,10 @@ import (
 )
 
 // A Task is a task in the form of the API: a request that is sent at a time. The fields of
-// a PUT or POST come first; the others are only in answers.
+// a PUT or POST come first; the others are only in answers. The tag of says which fields requests
+// and follow-ups do not have.
 type Task struct {
-	Key        string            `json:"key,omitempty"`
+	Key        string            `json:"key,omitempty" of:"task"`
 	URL        string            `json:"url,omitempty"`
 	Method     string            `json:"method,omitempty"` // POST if it is empty
 	Headers    map[string]string `json:"headers,omitempty"`
@@ -27,23 +28,23 @@ type Task struct {
 	BodyBase64 string            `json:"body_base64,omitempty"` // for a body that is not text
 
 	// At most one of Delay, At, Cron and Every is set. Without any, the task is due now.
-	Delay *Duration  `json:"delay,omitempty"`
-	At    *time.Time `json:"at,omitempty"`
-	Cron  string     `json:"cron,omitempty"`
+	Delay *Duration  `json:"delay,omitempty" of:"task"`
+	At    *time.Time `json:"at,omitempty" of:"task"`
+	Cron  string     `json:"cron,omitempty" of:"task"`
 	Zone  string     `json:"zone,omitempty"`
-	Every *Duration  `json:"every,omitempty"`
+	Every *Duration  `json:"every,omitempty" of:"task"`
 
 	Queue       string   `json:"queue,omitempty"`
-	Group       string   `json:"group,omitempty"` // for the limits by group of a queue
+	Group       string   `json:"group,omitempty" of:"task"` // for the limits by group of a queue
 	Timeout     Duration `json:"timeout,omitzero"`
 	MaxAttempts int      `json:"max_attempts,omitempty"`
 	Backoff     *Backoff `json:"backoff,omitempty"`
 	// ExpiresIn makes the run a dead letter if it would start this much late.
-	ExpiresIn Duration `json:"expires_in,omitzero"`
-	Keep      *Keep    `json:"keep,omitempty"`
-	UniqueFor Duration `json:"unique_for,omitzero"`
+	ExpiresIn Duration `json:"expires_in,omitzero" of:"task"`
+	Keep      *Keep    `json:"keep,omitempty" of:"task"`
+	UniqueFor Duration `json:"unique_for,omitzero" of:"task"`
 	// Paused says that the task waits until it is resumed.
-	Paused bool `json:"paused,omitempty"`
+	Paused bool `json:"paused,omitempty" of:"task"`
 
 	// OnSuccess and OnFailure are sent after a run that has succeeded or is dead. They have only
 	// url, method, headers, body, queue, timeout, max_attempts, backoff and their own
@@ -51,11 +52,11 @@ type Task struct {
 	OnSuccess *Task `json:"on_success,omitempty"`
 	OnFailure *Task `json:"on_failure,omitempty"`
 
-	State     string     `json:"state,omitempty"` // pending, running, paused, dead or done
-	Due       *time.Time `json:"due,omitempty"`   // when the next attempt begins; absent if it never does
-	Attempts  int        `json:"attempts,omitempty"`
-	LastError string     `json:"last_error,omitempty"`
-	Version   string     `json:"version,omitempty"`
+	State     string     `json:"state,omitempty" of:"answer"` // pending, running, paused, dead or done
+	Due       *time.Time `json:"due,omitempty" of:"answer"`   // when the next attempt begins; absent if it never does
+	Attempts  int        `json:"attempts,omitempty" of:"answer"`
+	LastError string     `json:"last_error,omitempty" of:"answer"`
+	Version   string     `json:"version,omitempty" of:"answer"`
 
 	hash string // of a request with an Idempotency-Key
 }
@@ -97,30 +98,10 @@ const (
 	requestHeader = "tickless-request" // the hash of a request with an Idempotency-Key
 )
 
-// answerFields are set only in answers.
-func (t *Task) answerField() string {
-	switch {
-	case t.State != "":
-		return "/state"
-	case t.Due != nil:
-		return "/due"
-	case t.Attempts != 0:
-		return "/attempts"
-	case t.LastError != "":
-		return "/last_error"
-	case t.Version != "":
-		return "/version"
-	}
-	return ""
-}
-
 // item converts a requested task for the client. The time is now, Next for a repeating
 // task, or what the task says.
 func (a *API) item(t *Task) (durable.Item, error) {
 	var p fieldErrors
-	if f := t.answerField(); f != "" {
-		p.add(f, "is set by the service only")
-	}
 	task, when := a.convert(t, &p)
 	return durable.Item{Task: task, When: when}, p.err()
 }
@@ -139,12 +120,6 @@ func (a *API) convertFollowUp(t *Task, name string, p *fieldErrors) *durable.Tas
 		return nil
 	}
 	var own fieldErrors
-	for field, isSet := range map[string]bool{"/key": t.Key != "", "/delay": t.Delay != nil, "/at": t.At != nil, "/cron": t.Cron != "", "/every": t.Every != nil, "/group": t.Group != "",
-		"/expires_in": t.ExpiresIn != 0, "/keep": t.Keep != nil, "/unique_for": t.UniqueFor != 0, "/paused": t.Paused, t.answerField(): t.answerField() != ""} {
-		if isSet {
-			own.add(field, "is not for a follow-up")
-		}
-	}
 	task, _ := a.convert(t, &own)
 	task.Retention = durable.Retention{}
 	for _, x := range own.list {

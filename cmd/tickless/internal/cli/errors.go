@@ -41,6 +41,19 @@ func Group(cmd *cobra.Command) {
 	cmd.Args = cobra.ArbitraryArgs
 }
 
+// One returns a check that there is one argument: an ID or a file.
+func One(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) != 1:
+			return UsageError{fmt.Errorf("one %s is required, got %d arguments", what, len(args))}
+		case args[0] == "":
+			return UsageError{fmt.Errorf("the %s is empty", what)}
+		}
+		return nil
+	}
+}
+
 // RefuseArguments returns an error if there are arguments. It is for commands that take
 // only flags.
 func RefuseArguments(cmd *cobra.Command, args []string) error {

@@ -151,16 +151,3 @@ func formatTaskCount(n int) string {
 	}
 	return figures.GroupDigits(int64(n)) + " tasks"
 }
-
-// one returns a check that there is one argument: an ID or a file.
-func one(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch {
-		case len(args) != 1:
-			return cli.UsageError{Err: fmt.Errorf("one %s is required, got %d arguments", what, len(args))}
-		case args[0] == "":
-			return cli.UsageError{Err: fmt.Errorf("the %s is empty", what)}
-		}
-		return nil
-	}
-}

@@ -206,7 +206,7 @@ again and again. If the key has a task already, nothing changes, and the exit co
 		Example: `  tickless tasks add --file tasks.db order-17 --handler mail --body '{"to":"a@b.example"}' --after 1h
   tickless tasks add --redis redis://localhost:6379 report --handler report --cron "0 9 * * 1-5" --zone Europe/Berlin
   tickless tasks add --url http://127.0.0.1:7420 order-17 --call https://shop.example/expire --body 17 --after 30m`,
-		Args: one("key"),
+		Args: cli.One("key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := unescapeID(args[0])
 			t := durable.Task{Key: key}
@@ -252,7 +252,7 @@ due, being retried or running stays, with its time; only what follows changes. I
 else changes the task meanwhile, nothing changes, and the exit code is 1.`,
 		Example: `  tickless tasks change --file tasks.db report --cron "0 8 * * 1-5"
   tickless tasks change --file tasks.db order-17 --at 2026-12-24T18:00:00Z`,
-		Args: one("key"),
+		Args: cli.One("key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := unescapeID(args[0])
 			at, atErr := x.when(cmd.Flags())

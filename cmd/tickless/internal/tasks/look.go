@@ -19,7 +19,7 @@ func (c *sharedFlags) newExplainCommand() *cobra.Command {
 		Use:     "explain ID",
 		Short:   "Says why a task does not run",
 		Example: "  tickless tasks explain --file tasks.db order-17",
-		Args:    one("ID"),
+		Args:    cli.One("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := unescapeID(args[0])
 			if err != nil {
@@ -215,7 +215,7 @@ func (c *sharedFlags) newLimitCommand() *cobra.Command {
 start in a second on average, in all and of each group of tasks. What is not given stays, and
 0 means no limit. A program that sets limits when it starts replaces them.`,
 		Example: "  tickless tasks limit --file tasks.db mail --concurrency 10 --rate 50\n  tickless tasks limit --file tasks.db mail --remove",
-		Args:    one("handler"),
+		Args:    cli.One("handler"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			handler, err := unescapeID(args[0])
 			isSet := cmd.Flags().Changed

@@ -152,7 +152,7 @@ func (c *sharedFlags) newGetCommand() *cobra.Command {
 		Use:     "get ID",
 		Short:   "Shows one task with all its details",
 		Example: "  tickless tasks get --file tasks.db order-17",
-		Args:    one("ID"),
+		Args:    cli.One("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := unescapeID(args[0])
 			if err != nil {

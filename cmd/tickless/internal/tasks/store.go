@@ -79,7 +79,7 @@ func (c *sharedFlags) newBackupCommand() *cobra.Command {
 		Short:   "Copies a store's file while it is in use",
 		Long:    "Copies a store's file to a new file. Workers may use the store meanwhile; the copy is complete\nas of one moment. For Redis and PostgreSQL use the server's own backups.",
 		Example: "  tickless tasks backup --file tasks.db backup.db",
-		Args:    one("file"),
+		Args:    cli.One("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.requireFile(); err != nil {
 				return err
@@ -99,7 +99,7 @@ func (c *sharedFlags) newRestoreCommand() *cobra.Command {
 and removes the old file's log. First stop every program that uses the file. What was done
 since the backup runs again, and what was scheduled since is missing.`,
 		Example: "  tickless tasks restore --file tasks.db backup.db",
-		Args:    one("file"),
+		Args:    cli.One("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.requireFile(); err != nil {
 				return err
@@ -230,7 +230,7 @@ JSON; - is standard input:
 
 The other fields of a task are headers, start, end, max_attempts, timeout and keep_for.`,
 		Example: "  tickless tasks sync --file tasks.db reports.json",
-		Args:    one("file"),
+		Args:    cli.One("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, items, err := readSet(args[0], cmd.InOrStdin())
 			if err != nil {

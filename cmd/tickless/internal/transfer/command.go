@@ -30,7 +30,7 @@ workers and clients first; docs/durable.md says how to move a queue and describe
 the file format. Damaged tasks are skipped and named, and the exit code is 1.`,
 		Example: `  tickless export --file tasks.db tasks.jsonl
   tickless export --redis redis://localhost:6379 - | zstd > tasks.jsonl.zst`,
-		Args: checkOneFile,
+		Args: cli.One("file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return exportStore(cmd, location, args[0]) },
 	}
 	location.AddFlags(cmd.Flags(), "")
@@ -52,7 +52,7 @@ resumes it at the end. After an error, run the import again.`,
 		Example: `  tickless import --file new.db tasks.jsonl
   tickless import --file new.db --rename-handler mail=letter tasks.jsonl
   zstd -dc tasks.jsonl.zst | tickless import --redis redis://localhost:6379 --resume -`,
-		Args: checkOneFile,
+		Args: cli.One("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return importIntoStore(cmd, location, args[0], resume, renames)
 		},
@@ -61,16 +61,6 @@ resumes it at the end. After an error, run the import again.`,
 	cmd.Flags().BoolVar(&resume, "resume", false, "resume the store after the import, so that workers run the tasks")
 	cmd.Flags().StringToStringVar(&renames, "rename-handler", nil, "give a handler's tasks to another handler, as OLD=NEW; may be repeated")
 	return cmd
-}
-
-func checkOneFile(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.UsageError{Err: fmt.Errorf("one argument is required, a file or - for standard input or output, got %d", len(args))}
-	}
-	if args[0] == "" {
-		return cli.UsageError{Err: errors.New("the name of the file is empty")}
-	}
-	return nil
 }
 
 func exportStore(cmd *cobra.Command, location stores.Location, name string) (err error) {

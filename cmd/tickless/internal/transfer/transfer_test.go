@@ -29,17 +29,17 @@ func TestMain(m *testing.M) {
 
 func TestTransfer_CalledWrongly(t *testing.T) {
 	clitest.CheckWrongCalls(t, "export", []clitest.WrongCall{
-		{Args: []string{}, WantError: "one argument"},
+		{Args: []string{}, WantError: "one file"},
 		{Args: []string{"file"}, WantError: "--file"},
 		{Args: []string{"file", "--file", "a", "--redis", "b"}, WantError: "--file"},
 		{Args: []string{"file", "--file", "a", "--shards", "4"}, WantError: "for a store on a server"},
 		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--shards", "3"}, WantError: "power of two"},
 		{Args: []string{"file", "--redis", "http://127.0.0.1:1"}, WantError: "--redis: "},
 		{Args: []string{"file", "--redis", "redis://127.0.0.1:1", "--name", "a b"}, WantError: "braces, spaces and control characters"},
-		{Args: []string{"", "--file", "a"}, WantError: "name of the file is empty"},
+		{Args: []string{"", "--file", "a"}, WantError: "file is empty"},
 	})
 	clitest.CheckWrongCalls(t, "import", []clitest.WrongCall{
-		{Args: []string{"a", "b"}, WantError: "one argument"},
+		{Args: []string{"a", "b"}, WantError: "one file"},
 		{Args: []string{"a", "--file", "b", "--rename-handler", "h="}, WantError: "OLD=NEW"},
 	})
 	clitest.CheckHelp(t, "export", "--file", "--redis", "--shards")
