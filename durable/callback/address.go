@@ -97,7 +97,7 @@ func (c *config) checkAddress(network, address string, _ syscall.RawConn) error 
 		return fmt.Errorf("%w: %s is private or reserved; allow its range with callback.WithAllowed, or with --allow of tickless serve", ErrAddress, a)
 	}
 	if c.refused != nil && c.refused(at) {
-		return fmt.Errorf("%w: %s is refused", ErrAddress, at)
+		return fmt.Errorf("%w: %s is refused: it may be this program's own", ErrAddress, at)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (c *Console) allNumbers(ctx context.Context) ([]number, durable.Stats, erro
 		{"unknown", "due, without a worker", digits(st.Unknown), "", st.Unknown > 0},
 	}
 	if done, died, since, ok := c.lastHour(&st); ok {
-		span := fmt.Sprintf("in %s", shortDuration(since.Round(time.Minute)))
+		span := fmt.Sprintf("in %s", shortDuration(since.Round(time.Second)))
 		if since >= time.Hour-time.Minute {
 			span = "in an hour"
 		}
