@@ -5,6 +5,7 @@ package deploy
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,6 +46,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "3") // the three stores: the tests mostly wait
 	os.Exit(m.Run())
 }
 

@@ -75,10 +75,10 @@ func (s *subject) schedule(t durable.Task, w durable.When) {
 	}
 }
 
-// on runs f with a store in a file, on Redis and in PostgreSQL. A worker uses the
-// store during f.
-func on(t *testing.T, f func(s *subject)) {
-	test := func(p stores.Location, flags ...string) func(t *testing.T) {
+// These tests run with a store in a file, on Redis and in PostgreSQL. They share the servers, where
+// each has a store of its own, which a worker uses too.
+func TestTasks_OnEachStore(t *testing.T) {
+	test := func(f func(s *subject), p stores.Location, flags ...string) func(t *testing.T) {
 		return func(t *testing.T) {
 			st, closeStore, err := p.Open(io.Discard)
 			if err != nil {
@@ -99,176 +99,185 @@ func on(t *testing.T, f func(s *subject)) {
 			f(&subject{t, flags, client})
 		}
 	}
-	file := filepath.Join(t.TempDir(), "tasks.db")
-	t.Run("file", test(stores.Location{File: file}, "--file", file))
+	tests := []struct {
+		name string
+		f    func(s *subject)
+	}{{"looks", looks}, {"changes", changes}}
+	t.Run("file", func(t *testing.T) {
+		for _, x := range tests {
+			file := filepath.Join(t.TempDir(), "tasks.db")
+			t.Run(x.name, test(x.f, stores.Location{File: file}, "--file", file))
+		}
+	})
 	t.Run("redis", func(t *testing.T) {
 		url := clitest.StartRedis(t)
-		test(stores.Location{URL: url, Shards: 4}, "--redis", url, "--shards", "4")(t)
+		for _, x := range tests {
+			t.Run(x.name, test(x.f, stores.Location{URL: url, StoreName: x.name, Shards: 4}, "--redis", url, "--name", x.name, "--shards", "4"))
+		}
 	})
 	t.Run("postgres", func(t *testing.T) {
 		url := pgtest.Start(t, "fsync=off").URL("postgres")
-		for _, want := range []string{"0001_tables", "nothing to do"} {
-			(&subject{t, []string{"--postgres", url, "--name", "mine"}, nil}).prints(want, "migrate")
+		for _, x := range tests {
+			flags := []string{"--postgres", url, "--name", x.name}
+			for _, want := range []string{"0001_tables", "nothing to do"} {
+				(&subject{t, flags, nil}).prints(want, "migrate")
+			}
+			t.Run(x.name, test(x.f, stores.Location{Postgres: url, StoreName: x.name}, flags...))
 		}
-		test(stores.Location{Postgres: url, StoreName: "mine"}, "--postgres", url, "--name", "mine")(t)
 	})
 }
 
-func TestTasks(t *testing.T) {
-	on(t, func(s *subject) {
-		hour := durable.After(time.Hour)
-		s.schedule(durable.Task{Key: `a\b`, Handler: "good", Body: []byte("body"), Headers: map[string]string{"h": "v"}}, hour)
-		s.schedule(durable.Task{Key: "order-1", Handler: "good"}, hour)
-		s.schedule(durable.Task{Key: "order-2", Handler: "good"}, hour)
-		s.schedule(durable.Task{Key: "order-3", Handler: "bad"}, durable.After(0))
-		s.schedule(durable.Task{Key: "hourly", Handler: "bad", Every: time.Hour}, durable.After(0))
-		s.becomes("order-3", "dead")
-		s.becomes("hourly\x00", "dead")
+func looks(s *subject) {
+	hour := durable.After(time.Hour)
+	s.schedule(durable.Task{Key: `a\b`, Handler: "good", Body: []byte("body"), Headers: map[string]string{"h": "v"}}, hour)
+	s.schedule(durable.Task{Key: "order-1", Handler: "good"}, hour)
+	s.schedule(durable.Task{Key: "order-2", Handler: "good"}, hour)
+	s.schedule(durable.Task{Key: "order-3", Handler: "bad"}, durable.After(0))
+	s.schedule(durable.Task{Key: "hourly", Handler: "bad", Every: time.Hour}, durable.After(0))
+	s.becomes("order-3", "dead")
+	s.becomes("hourly\x00", "dead")
 
-		s.prints(`body 4 bytes: body`, "get", `a\\b`)
-		s.prints(`out of\npaper`, "list", "--state", "dead", "--handler", "bad", "--from", "-1h", "--to", "1h")
-		s.prints(`hourly\x00 dead`, "list", "--prefix", "hourly")
-		out, _ := s.run(0, "", "list", "--prefix", "order-", "--json")
-		var list struct {
-			Tasks []struct {
-				ID    string
-				State durable.State
-			}
-			Next string
+	s.prints(`body 4 bytes: body`, "get", `a\\b`)
+	s.prints(`out of\npaper`, "list", "--state", "dead", "--handler", "bad", "--from", "-1h", "--to", "1h")
+	s.prints(`hourly\x00 dead`, "list", "--prefix", "hourly")
+	out, _ := s.run(0, "", "list", "--prefix", "order-", "--json")
+	var list struct {
+		Tasks []struct {
+			ID    string
+			State durable.State
 		}
-		if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Tasks) != 3 || list.Next != "" {
-			s.Fatalf("%v: %s", err, out)
+		Next string
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Tasks) != 3 || list.Next != "" {
+		s.Fatalf("%v: %s", err, out)
+	}
+	s.prints(`hourly\x00 dead`, "list", "--error", "of\npaper", "--prefix", "hourly")
+	var ids []string
+	for after := ""; ; {
+		out, errs := s.run(0, "", "list", "--limit", "2", "--after", after)
+		for _, line := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
+			ids = append(ids, strings.Fields(line)[0])
 		}
-		s.prints(`hourly\x00 dead`, "list", "--error", "of\npaper", "--prefix", "hourly")
-		var ids []string
-		for after := ""; ; {
-			out, errs := s.run(0, "", "list", "--limit", "2", "--after", after)
-			for _, line := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
-				ids = append(ids, strings.Fields(line)[0])
-			}
-			if _, after, _ = strings.Cut(strings.TrimSpace(errs), "--after "); after == "" {
-				break
-			}
+		if _, after, _ = strings.Cut(strings.TrimSpace(errs), "--after "); after == "" {
+			break
 		}
-		if len(ids) != 6 || strings.Join(ids[:4], " ") != `a\\b order-1 order-2 hourly` { // and two dead letters
-			s.Errorf("pages of 2 have %q", ids)
-		}
+	}
+	if len(ids) != 6 || strings.Join(ids[:4], " ") != `a\\b order-1 order-2 hourly` { // and two dead letters
+		s.Errorf("pages of 2 have %q", ids)
+	}
 
-		s.prints("order-1 moved", "run", "order-1")
-		s.becomes("order-1", "gone")
-		if out, errs := s.run(cli.ExitFailed, "y\n", "cancel", "order-1", "order-2"); !strings.Contains(out, "removed") || !strings.Contains(errs, "1 of 2") {
-			s.Errorf("cancel: %q, %q", out, errs)
-		}
-		s.becomes("order-2", "gone")
+	s.prints("order-1 moved", "run", "order-1")
+	s.becomes("order-1", "gone")
+	if out, errs := s.run(cli.ExitFailed, "y\n", "cancel", "order-1", "order-2"); !strings.Contains(out, "removed") || !strings.Contains(errs, "1 of 2") {
+		s.Errorf("cancel: %q, %q", out, errs)
+	}
+	s.becomes("order-2", "gone")
 
-		s.prints("", "pause", "--all")
-		s.schedule(durable.Task{Key: "now", Handler: "good"}, durable.After(0))
-		out, _ = s.run(0, "", "stats", "--json")
-		var st map[string]any
-		if err := json.Unmarshal([]byte(out), &st); err != nil || st["paused_shards"] != st["shards"] || st["dead"] != 2.0 || st["overdue"] != 1.0 {
-			s.Errorf("%v: %s", err, out)
-		}
-		s.prints("", "resume", "--all")
-		s.becomes("now", "gone")
-		s.prints("paused_shards 0", "stats")
+	s.prints("", "pause", "--all")
+	s.schedule(durable.Task{Key: "now", Handler: "good"}, durable.After(0))
+	out, _ = s.run(0, "", "stats", "--json")
+	var st map[string]any
+	if err := json.Unmarshal([]byte(out), &st); err != nil || st["paused_shards"] != st["shards"] || st["dead"] != 2.0 || st["overdue"] != 1.0 {
+		s.Errorf("%v: %s", err, out)
+	}
+	s.prints("", "resume", "--all")
+	s.becomes("now", "gone")
+	s.prints("paused_shards 0", "stats")
 
-		s.prints("1 dead letters requeued", "requeue", "--prefix", "hourly")
-		eventually(s.T, func() bool { // the requeued run dies again
-			st, err := s.client.Stats(ctx)
-			return err == nil && st.Died == 3
-		})
-		for _, answer := range []string{"", "n\n", "\n"} {
-			if out, errs := s.run(cli.ExitFailed, answer, "purge", "--all"); out != "" || !strings.Contains(errs, "Really purge all tasks that match?") {
-				s.Errorf("purge: %q, %q", out, errs)
-			}
-		}
-		s.prints("1 dead letters deleted", "purge", "--handler", "bad", "--yes", "--limit", "1")
-		s.prints(`"count": 1`, "purge", "--all", "--yes", "--json")
-		s.prints("dead 0", "stats")
+	s.prints("1 dead letters requeued", "requeue", "--prefix", "hourly")
+	eventually(s.T, func() bool { // the requeued run dies again
+		st, err := s.client.Stats(ctx)
+		return err == nil && st.Died == 3
 	})
+	for _, answer := range []string{"", "n\n", "\n"} {
+		if out, errs := s.run(cli.ExitFailed, answer, "purge", "--all"); out != "" || !strings.Contains(errs, "Really purge all tasks that match?") {
+			s.Errorf("purge: %q, %q", out, errs)
+		}
+	}
+	s.prints("1 dead letters deleted", "purge", "--handler", "bad", "--yes", "--limit", "1")
+	s.prints(`"count": 1`, "purge", "--all", "--yes", "--json")
+	s.prints("dead 0", "stats")
 }
 
 // What the library can do to a task and to a store, the command line can.
-func TestTasks_Changes(t *testing.T) {
-	on(t, func(s *subject) {
-		s.prints("order created", "add", "order", "--handler", "good", "--body", "b", "--header", "h=v=w", "--after", "1h", "--max-attempts", "3")
-		if _, errs := s.run(cli.ExitFailed, "", "add", "order", "--handler", "good"); !strings.Contains(errs, "has a task already") {
-			s.Error(errs)
-		}
-		s.prints("order replaced", "change", "order", "--timeout", "5s")
-		info, err := s.client.Get(ctx, "order")
-		if err != nil || info.Task.Timeout != 5*time.Second || string(info.Task.Body) != "b" || info.Task.Headers["h"] != "v=w" || time.Until(info.At) < 50*time.Minute {
-			s.Fatalf("%v %+v", err, info)
-		}
-		s.prints("order replaced", "change", "order", "--at", "now", "--keep-runs", "3")
-		s.becomes("order", "gone")
-		s.prints("order good done", "runs", "order")
-		s.prints("order good done", "runs", "--handler", "good", "--from", "-1h")
+func changes(s *subject) {
+	s.prints("order created", "add", "order", "--handler", "good", "--body", "b", "--header", "h=v=w", "--after", "1h", "--max-attempts", "3")
+	if _, errs := s.run(cli.ExitFailed, "", "add", "order", "--handler", "good"); !strings.Contains(errs, "has a task already") {
+		s.Error(errs)
+	}
+	s.prints("order replaced", "change", "order", "--timeout", "5s")
+	info, err := s.client.Get(ctx, "order")
+	if err != nil || info.Task.Timeout != 5*time.Second || string(info.Task.Body) != "b" || info.Task.Headers["h"] != "v=w" || time.Until(info.At) < 50*time.Minute {
+		s.Fatalf("%v %+v", err, info)
+	}
+	s.prints("order replaced", "change", "order", "--at", "now", "--keep-runs", "3")
+	s.becomes("order", "gone")
+	s.prints("order good done", "runs", "order")
+	s.prints("order good done", "runs", "--handler", "good", "--from", "-1h")
 
-		s.prints("daily created", "add", "daily", "--handler", "good", "--cron", "0 9 * * *", "--zone", "Europe/Berlin")
-		s.prints("daily replaced", "change", "daily", "--cron", "0 8 * * *")
-		info, err = s.client.Get(ctx, "daily")
-		if err != nil || info.Task.Cron != "0 8 * * *" || info.Task.Zone != "Europe/Berlin" {
-			s.Fatalf("%v %+v", err, info)
-		}
-		s.prints("3 runs within 72h0m0s", "upcoming", "--for", "72h")
-		for _, args := range [][]string{{"change", "daily", "--body-file", "/none/such"}, {"change", "daily", "--zone", "Europe/Nowhere"}, {"list", "--after", "!"},
-			{"runs", "--after", "!"}, {"limit", "good", "--rate", "-1"}, {"add", "k", "--handler", "good", "--call", "ftp://x"}} {
-			s.run(cli.ExitUsage, "", args...)
-		}
-		if _, errs := s.run(cli.ExitUsage, "", "change", "daily", "--cron", "61 * * * *"); !strings.Contains(errs, "61") {
-			s.Error(errs)
-		}
+	s.prints("daily created", "add", "daily", "--handler", "good", "--cron", "0 9 * * *", "--zone", "Europe/Berlin")
+	s.prints("daily replaced", "change", "daily", "--cron", "0 8 * * *")
+	info, err = s.client.Get(ctx, "daily")
+	if err != nil || info.Task.Cron != "0 8 * * *" || info.Task.Zone != "Europe/Berlin" {
+		s.Fatalf("%v %+v", err, info)
+	}
+	s.prints("3 runs within 72h0m0s", "upcoming", "--for", "72h")
+	for _, args := range [][]string{{"change", "daily", "--body-file", "/none/such"}, {"change", "daily", "--zone", "Europe/Nowhere"}, {"list", "--after", "!"},
+		{"runs", "--after", "!"}, {"limit", "good", "--rate", "-1"}, {"add", "k", "--handler", "good", "--call", "ftp://x"}} {
+		s.run(cli.ExitUsage, "", args...)
+	}
+	if _, errs := s.run(cli.ExitUsage, "", "change", "daily", "--cron", "61 * * * *"); !strings.Contains(errs, "61") {
+		s.Error(errs)
+	}
 
-		s.prints("later created", "add", "later", "--handler", "good", "--paused")
-		s.prints("later paused", "list", "--state", "paused")
-		s.prints("later moved", "resume", "later")
-		s.becomes("later", "gone")
+	s.prints("later created", "add", "later", "--handler", "good", "--paused")
+	s.prints("later paused", "list", "--state", "paused")
+	s.prints("later moved", "resume", "later")
+	s.becomes("later", "gone")
 
-		set := `{"set": "app", "version": %d, "tasks": [%s{"key": "a", "handler": "good", "every": "1h", "body": "x"}]}`
-		if out, _ := s.run(0, fmt.Sprintf(set, 7, `{"key": "b", "handler": "good", "cron": "@daily", "keep_for": "1h"}, `), "sync", "-"); !strings.Contains(out, "created") {
-			s.Error(out)
-		}
-		if _, errs := s.run(0, fmt.Sprintf(set, 8, ""), "sync", "-"); !strings.Contains(errs, "1 task cancelled, which the set had before") {
-			s.Error(errs)
-		}
-		s.becomes("b", "gone")
-		if _, errs := s.run(cli.ExitFailed, fmt.Sprintf(set, 7, ""), "sync", "-"); !strings.Contains(errs, "higher version") {
-			s.Error(errs)
-		}
-		if _, errs := s.run(cli.ExitFailed, `{"set": "app", "version": 9, "tasks": [{"key": "a", "handler": "good", "evry": "1h"}]}`, "sync", "-"); !strings.Contains(errs, "evry") {
-			s.Error(errs)
-		}
+	set := `{"set": "app", "version": %d, "tasks": [%s{"key": "a", "handler": "good", "every": "1h", "body": "x"}]}`
+	if out, _ := s.run(0, fmt.Sprintf(set, 7, `{"key": "b", "handler": "good", "cron": "@daily", "keep_for": "1h"}, `), "sync", "-"); !strings.Contains(out, "created") {
+		s.Error(out)
+	}
+	if _, errs := s.run(0, fmt.Sprintf(set, 8, ""), "sync", "-"); !strings.Contains(errs, "1 task cancelled, which the set had before") {
+		s.Error(errs)
+	}
+	s.becomes("b", "gone")
+	if _, errs := s.run(cli.ExitFailed, fmt.Sprintf(set, 7, ""), "sync", "-"); !strings.Contains(errs, "higher version") {
+		s.Error(errs)
+	}
+	if _, errs := s.run(cli.ExitFailed, `{"set": "app", "version": 9, "tasks": [{"key": "a", "handler": "good", "evry": "1h"}]}`, "sync", "-"); !strings.Contains(errs, "evry") {
+		s.Error(errs)
+	}
 
-		s.prints("", "pause", "--handler", "good", "--note", "why not")
-		s.prints("why not", "limits")
-		s.schedule(durable.Task{Key: "waits", Handler: "good"}, durable.After(0))
-		s.prints("waits too created", "add", "waits too", "--handler", "good")
-		s.prints("", "resume", "--handler", "good")
-		s.becomes("waits", "gone")
-		s.becomes("waits too", "gone")
-		if s.client.Store().Shards() == 1 {
-			s.prints("", "limit", "good", "--concurrency", "2", "--group-rate", "9")
-			s.prints("", "limit", "good", "--rate", "0.5", "--group-rate", "0")
-			s.prints("good 2 0.5 - -", "limits")
-			s.prints("", "limit", "good", "--remove")
-			s.prints("[]", "limits", "--json")
-		}
-		host, _ := os.Hostname()
-		s.prints(host, "workers")
-		if out, _ := s.run(0, "", "verify"); !strings.Contains(out, "nothing is damaged") {
-			s.Error(out)
-		}
-		s.prints("0 requeued, 0 doubled, 0 orphaned", "repair")
-		if _, errs := s.run(cli.ExitFailed, `{"set": "app", "version": 9}`, "sync", "-"); !strings.Contains(errs, "tasks is missing") {
-			s.Error(errs)
-		}
-		copied := filepath.Join(t.TempDir(), "copy.db")
-		s.prints("copied", "copy", "--to-file", copied)
-		if out, _, code := clitest.Run("tasks", "list", "--file", copied); code != 0 || !strings.Contains(out, "daily") {
-			s.Errorf("the copy has %s", out)
-		}
-	})
+	s.prints("", "pause", "--handler", "good", "--note", "why not")
+	s.prints("why not", "limits")
+	s.schedule(durable.Task{Key: "waits", Handler: "good"}, durable.After(0))
+	s.prints("waits too created", "add", "waits too", "--handler", "good")
+	s.prints("", "resume", "--handler", "good")
+	s.becomes("waits", "gone")
+	s.becomes("waits too", "gone")
+	if s.client.Store().Shards() == 1 {
+		s.prints("", "limit", "good", "--concurrency", "2", "--group-rate", "9")
+		s.prints("", "limit", "good", "--rate", "0.5", "--group-rate", "0")
+		s.prints("good 2 0.5 - -", "limits")
+		s.prints("", "limit", "good", "--remove")
+		s.prints("[]", "limits", "--json")
+	}
+	host, _ := os.Hostname()
+	s.prints(host, "workers")
+	if out, _ := s.run(0, "", "verify"); !strings.Contains(out, "nothing is damaged") {
+		s.Error(out)
+	}
+	s.prints("0 requeued, 0 doubled, 0 orphaned", "repair")
+	if _, errs := s.run(cli.ExitFailed, `{"set": "app", "version": 9}`, "sync", "-"); !strings.Contains(errs, "tasks is missing") {
+		s.Error(errs)
+	}
+	copied := filepath.Join(s.TempDir(), "copy.db")
+	s.prints("copied", "copy", "--to-file", copied)
+	if out, _, code := clitest.Run("tasks", "list", "--file", copied); code != 0 || !strings.Contains(out, "daily") {
+		s.Errorf("the copy has %s", out)
+	}
 }
 
 // add makes a file that does not exist a new store, and says so.
