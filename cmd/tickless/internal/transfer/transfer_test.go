@@ -68,18 +68,17 @@ func must(t *testing.T, want string, args ...string) {
 
 // TestTransfer moves a queue from a file to Redis and from there to another file.
 func TestTransfer(t *testing.T) {
-	dir := t.TempDir()
-	m := miniredis.RunT(t)
-	url := "redis://" + m.Addr()
+	dir, url := t.TempDir(), clitest.StartRedis(t)
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
 	ctx := context.Background()
 	with(t, stores.Location{File: first}, func(c *durable.Client) {
-		for i := range 1000 {
-			task := durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: []byte("body")}
-			if _, err := c.Schedule(ctx, task, durable.After(time.Hour)); err != nil {
-				t.Fatal(err)
-			}
+		items := make([]durable.Item, 1000)
+		for i := range items {
+			items[i] = durable.Item{Task: durable.Task{Key: fmt.Sprint(i), Handler: "h", Body: []byte("body")}, When: durable.After(time.Hour)}
+		}
+		if _, err := c.ScheduleBatch(ctx, items); err != nil {
+			t.Fatal(err)
 		}
 	})
 	must(t, "exported 1,000 tasks", "export", "--file", first, one)
