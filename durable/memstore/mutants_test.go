@@ -14,8 +14,8 @@ import (
 // mutants are changes to package machine or memstore. Each breaks a promise, so that
 // the named test of storetest must fail.
 var mutants = []struct{ promise, file, old, new, test string }{
-	{"never early", "shard.go", "case q.tasks[0].At > now:", "case false:", "NeverEarly"},
-	{"oldest first", "queue.go", "return x.At < y.At", "return x.At > y.At", "DowntimeCatchesUp"},
+	{"never early", "shard.go", "case h.Key().at > now:", "case false:", "NeverEarly"},
+	{"oldest first", "queue.go", "cmp.Compare(a.at, b.at)", "cmp.Compare(b.at, a.at)", "DowntimeCatchesUp"},
 	{"a worker is told if more tasks are due", "../store/machine/round.go", "\t\tnextAt = m.now\n", "", "DowntimeCatchesUp"},
 	{"tokens grow", "../store/machine/change.go", "m.numbers.Fence = max(m.numbers.Fence, int64(m.now)) + 1", "m.numbers.Fence = int64(m.now) + 1", "Model"},
 	{"a report needs the token", "../store/machine/round.go", "&& t.Token == h.Token {", "{", "ZombiesAreRefused"},
@@ -67,6 +67,7 @@ var mutants = []struct{ promise, file, old, new, test string }{
 	{"a key that was done is unique", "../store/machine/kept.go", "headEntry != nil && headEntry.Due > m.now", "headEntry != nil && false", "Model"},
 	{"the latest runs are kept", "../store/machine/kept.go", "runs %= k.Most", "", "Model"},
 	{"expired entries are deleted", "../store/machine/kept.go", "m.numbers.Past == 0", "true", "Model"},
+	{"an expired run is not purged", "../store/machine/change.go", " || t.HasExpired(m.now)", "", "Expiry"},
 	{"numbers, pause and tokens survive a restart", "reopen_test.go", "sh.numbers = old.numbers", "", "Reopened"},
 	{"a command is carried out once despite a restart", "reopen_test.go", "sh.senders[name] = x", "_, _ = name, x", "Reopened"},
 	{"attempts survive a restart", "reopen_test.go", "sh.Changed(t)", "t.Failures = nil\n\t\t\tsh.Changed(t)", "Reopened"},

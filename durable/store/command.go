@@ -100,7 +100,7 @@ const (
 	// now on.
 	Requeue
 	// Purge removes a Dead task, or a finished run by its [RunID] (outcome Removed). In other
-	// states the outcome is Absent. With the only run that was ever kept of a key, its head
+	// states, and for a run that has expired, the outcome is Absent. With the only run that was ever kept of a key, its head
 	// entry goes too, unless the key cannot be scheduled yet.
 	Purge
 	// Import adds an entry of another store (outcome Created). If the id exists, the

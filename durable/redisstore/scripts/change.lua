@@ -562,7 +562,7 @@ local function purge(id)
     return removed
   end
   local nul = string.find(id, '\0r', 1, true)
-  if not nul or not call('ZSCORE', past, id) then return absent end
+  if not nul or tonumber(call('ZSCORE', past, id) or '0') <= now then return absent end
   local head = sub(id, 1, nul) .. 'h'
   local r = call('HGET', run, head)
   local _, _, _, blocked, _, runs = parseRun(r)

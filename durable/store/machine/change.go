@@ -42,8 +42,7 @@ func beginTransaction(index Index, at Moment) *machine {
 			m.setState(t, store.Running, m.now.Add(t.Lease))
 		}
 		m.resetRates()
-		m.settleGroups()
-		m.wakeForUnparked()
+		m.settleAndWake()
 	}
 	m.numbers.Moment = at
 	return m
@@ -108,8 +107,7 @@ func Change(index Index, at Moment, s *store.Stamp, c *store.Command) ([]store.O
 	} else {
 		sender.Outcomes = m.changeItems(c)
 	}
-	m.settleGroups()
-	m.wakeForUnparked()
+	m.settleAndWake()
 	switch c.Op {
 	case store.Pause:
 		m.numbers.Paused = true
@@ -140,8 +138,7 @@ func (m *machine) entryOf(id string) (e store.Entry) {
 func Schedule(index Index, at Moment, c *store.Command) []store.Outcome {
 	m := beginTransaction(index, at)
 	outcomes := m.changeItems(c)
-	m.settleGroups()
-	m.wakeForUnparked()
+	m.settleAndWake()
 	return outcomes
 }
 
@@ -181,7 +178,7 @@ func (m *machine) changeItem(c *store.Command, x *store.Item) store.Outcome {
 		return m.resumeHandler(x.ID)
 	}
 	// Purge
-	if t == nil || t.State < store.Dead {
+	if t == nil || t.State < store.Dead || t.HasExpired(m.now) {
 		return store.Absent
 	}
 	if t.State == store.Past {
@@ -440,7 +437,6 @@ func (m *machine) nextNumber() int64 {
 	return m.numbers.Fence
 }
 
-// importEntry adds an entry of another store.
 func (m *machine) importEntry(t *Task, e *store.Entry) store.Outcome {
 	if t != nil {
 		return store.Kept

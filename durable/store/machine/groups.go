@@ -45,7 +45,6 @@ func (m *machine) touch(k GroupKey) {
 	m.touched[k] = true
 }
 
-// groupOf returns the state of a group, or nil.
 func (m *machine) groupOf(k GroupKey) *Group {
 	if m.numbers.Groups == 0 {
 		return nil
@@ -260,13 +259,13 @@ func (m *machine) recountGroups() (corrected bool) {
 		m.index.PutGroup(k, g)
 		m.touch(k)
 	}
-	m.settleGroups()
-	m.wakeForUnparked()
+	m.settleAndWake()
 	return corrected
 }
 
-// wakeForUnparked wakes workers for tasks that this transaction has unparked.
-func (m *machine) wakeForUnparked() {
+// settleAndWake settles the groups, and wakes workers for tasks that this transaction has unparked.
+func (m *machine) settleAndWake() {
+	m.settleGroups()
 	for _, t := range m.unparked {
 		m.wakeIfEarlier(t)
 	}

@@ -66,7 +66,6 @@ func (m *machine) dropHead(key string) {
 	}
 }
 
-// findOrAdd returns the task with an id, or a new one.
 func (m *machine) findOrAdd(id string) *Task {
 	if t := m.index.Find(id); t != nil {
 		return t

@@ -41,7 +41,6 @@ func (l *Limit) fullAt(now store.Time) store.Time {
 	return min(max(l.Full, now), now+interval*store.Time(burst))
 }
 
-// limitOf returns a handler's limit, or nil.
 func (m *machine) limitOf(handler string) *Limit {
 	if m.numbers.Limits == 0 {
 		return nil
@@ -104,7 +103,6 @@ func Recount(index Index) (corrected bool) {
 	return m.recountGroups() || corrected
 }
 
-// setLimit carries out SetLimit.
 func (m *machine) setLimit(handler string, limit store.Limit) store.Outcome {
 	m.numbers.Wakes++
 	l, none, outcome := m.index.Limits()[handler], store.Limit{}, store.Replaced
@@ -129,7 +127,6 @@ func (m *machine) setLimit(handler string, limit store.Limit) store.Outcome {
 	return outcome
 }
 
-// pauseHandler carries out PauseHandler.
 func (m *machine) pauseHandler(handler, note string) store.Outcome {
 	l := m.findOrAddLimit(handler)
 	if l == nil {
@@ -144,7 +141,6 @@ func (m *machine) pauseHandler(handler, note string) store.Outcome {
 	return outcome
 }
 
-// resumeHandler carries out ResumeHandler.
 func (m *machine) resumeHandler(handler string) store.Outcome {
 	l := m.index.Limits()[handler]
 	if l == nil || l.Paused == 0 {

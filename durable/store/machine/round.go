@@ -35,8 +35,7 @@ func Do(index Index, at Moment, s *store.Stamp, r *store.Round) (store.Answer, e
 		m.claimTasks(&a, r)
 		sender.Last = m.numbers.Fence
 	}
-	m.settleGroups()
-	m.wakeForUnparked()
+	m.settleAndWake()
 	m.wakeForFreedLimits()
 	if r.Leave {
 		sender.Claim = nil
@@ -86,13 +85,11 @@ func (m *machine) extendLease(h store.Lease, r *store.Round) store.Extension {
 	return store.Held
 }
 
-// startLease starts the task's lease.
 func (m *machine) startLease(t *Task, r *store.Round) {
 	t.Lease = r.Lease
 	m.setState(t, store.Running, m.now.Add(r.Lease))
 }
 
-// claimTasks gives due tasks to the worker.
 func (m *machine) claimTasks(a *store.Answer, r *store.Round) {
 	a.PausedHandlers = m.pausedHandlers(r.Claim.Handlers)
 	due, p, next := m.findDue(&r.Claim, a.PausedHandlers, r.MaxCrashes, r.Claim.Max+1)
@@ -168,7 +165,6 @@ func (m *machine) setNext(a *store.Answer, r *store.Round, p *Picker, moreDue bo
 	}
 }
 
-// endExpired ends the attempts whose leases have expired.
 func (m *machine) endExpired(maxCrashes int) {
 	for _, t := range m.index.Running(m.now) {
 		m.numbers.Crashed++
@@ -216,7 +212,6 @@ func (m *machine) follow(t *Task) {
 	m.makePending(t, t.Next)
 }
 
-// applyReport applies a report and returns its receipt.
 func (m *machine) applyReport(r *store.Report) store.Receipt {
 	t := m.findLeased(r.Lease)
 	if t == nil {

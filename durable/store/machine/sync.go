@@ -10,7 +10,6 @@ import (
 // it. Its Number is the set's version, and it is never Gone.
 func setName(set string) string { return "\x02" + set }
 
-// sync carries out Sync.
 func (m *machine) sync(items []store.Item) []store.Outcome {
 	outcomes := slices.Repeat([]store.Outcome{store.Kept}, len(items))
 	version := items[0].Version

@@ -118,6 +118,7 @@ func testExpiry(b *storeTest) {
 		equal(b, fmt.Sprintf("entries by %+v, after all have expired", f), len(b.listAll(f, 100)), 0)
 	}
 	b.requireAbsent(store.RunID("key39-0", 0))
+	equal(b, "purge of a run that has expired", b.changeTask(store.Purge, store.RunID("key39-0", 0), store.When{}), store.Absent)
 	// A worker without tasks deletes them.
 	for i, left := 0, stored(); left > 0; i++ {
 		a := b.sendRound(b.claimRound(1))

@@ -394,7 +394,7 @@ func (m *model) applyItem(c *store.Command, x store.Item) store.Outcome {
 			delete(m.tasks, x.ID)
 			return store.Removed
 		}
-		if hasState(store.Past) {
+		if hasState(store.Past) && t.At > m.now {
 			m.caseCounts["purged run"]++
 			// An imported run may have no head.
 			if head := m.tasks[store.HeadID(store.KeyOf(x.ID))]; head != nil && head.Runs == 1 && head.Due <= m.now {
