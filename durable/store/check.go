@@ -99,7 +99,6 @@ func (x *Item) check(op Op) error {
 // count with 31 bits, and later attempts must still fit.
 const maxCount = 1 << 30
 
-// check validates an imported entry.
 func (e *Entry) check(id string) error {
 	if err := e.Task.check(id); err != nil {
 		return err

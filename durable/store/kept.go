@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -48,19 +47,17 @@ func (t *Task) Keeps() (k Keeping, ok bool) {
 	if len(t.Record) < fieldsByte+1+KeepingSize || !t.hasFields() || t.Record[fieldsByte]&keepingBit == 0 {
 		return k, false
 	}
-	digits := string(t.Record[fieldsByte+1:][:KeepingSize])
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return k, false
-		}
+	b := t.Record[fieldsByte+1:][:KeepingSize]
+	unique, ok1 := parseDigits(b[:timeDigits])
+	length, ok2 := parseDigits(b[timeDigits:][:timeDigits])
+	most, ok3 := parseDigits(b[2*timeDigits:])
+	if !ok1 || !ok2 || !ok3 {
+		return k, false
 	}
-	parseDigits := func(from, size int) int64 {
-		n, _ := strconv.ParseInt(digits[from:from+size], 10, 64)
-		return n
+	duration := func(micros int64) time.Duration {
+		return time.Duration(min(micros, MaxDelay.Microseconds())) * time.Microsecond
 	}
-	k.Unique = time.Duration(min(parseDigits(0, timeDigits), MaxDelay.Microseconds())) * time.Microsecond
-	k.For = time.Duration(min(parseDigits(timeDigits, timeDigits), MaxDelay.Microseconds())) * time.Microsecond
-	k.Most = int(parseDigits(2*timeDigits, countDigits))
+	k = Keeping{duration(unique), duration(length), int(most)}
 	return k, k != Keeping{}
 }
 
@@ -88,6 +85,6 @@ func ParseRun(record []byte) (done bool, ended Time, result []byte, ok bool) {
 	if len(record) < 1+timeDigits {
 		return false, 0, nil, false
 	}
-	n, err := strconv.ParseInt(string(record[1:1+timeDigits]), 10, 64)
-	return record[0] == 'd', Time(n), record[1+timeDigits:], err == nil
+	n, ok := parseDigits(record[1:][:timeDigits])
+	return record[0] == 'd', Time(n), record[1+timeDigits:], ok
 }

@@ -12,7 +12,6 @@ type Room struct {
 	Busy bool
 }
 
-// check validates the claim's numbers.
 func (c *Claim) check() error {
 	switch {
 	case c.Max < 0 || c.Max > MaxClaim || c.Max > 0 && !c.Asked:

@@ -218,7 +218,7 @@ func Decode(x *store.Task) (t Task, generation string, err error) {
 		t.Every = r.readDuration()
 	}
 	if fieldBits&hasMissed != 0 {
-		t.Missed = r.readByte()
+		t.Missed = byte(r.readUint()) // always below 128
 		t.MissedAfter = r.readDuration()
 	}
 	if fieldBits&hasCron != 0 {
@@ -246,16 +246,6 @@ type reader struct {
 }
 
 func (r *reader) markDamaged() { r.unread, r.isDamaged = nil, true }
-
-func (r *reader) readByte() byte {
-	if len(r.unread) == 0 {
-		r.markDamaged()
-		return 0
-	}
-	b := r.unread[0]
-	r.unread = r.unread[1:]
-	return b
-}
 
 func (r *reader) readUint() uint64 {
 	n, size := binary.Uvarint(r.unread)

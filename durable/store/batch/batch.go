@@ -56,8 +56,8 @@ const (
 	callDropped
 )
 
-// Execute runs the call in tx and keeps its error for the caller. A transaction executes
-// each of its calls once.
+// Execute runs the call in tx and keeps its error for the caller. A transaction executes each of
+// its calls once; after a rollback, the call may run again in another.
 func (c *Call[T]) Execute(tx T) { c.err = c.Run(tx) }
 
 // A Queue has the waiting calls of a shard.

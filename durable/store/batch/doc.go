@@ -8,7 +8,8 @@
 //
 // # Guarantees
 //
-//   - Each call runs once in a transaction that commits, or returns an error.
+//   - Each call runs once in a transaction that commits, or returns an error. It may run before
+//     in a transaction that is rolled back.
 //   - A call whose context ends before its transaction begins does not run. A call that
 //     has begun continues, and its caller does not wait for it.
 //   - If a transaction surely failed because of one call, such as a panic in it, the others

@@ -60,7 +60,7 @@ func List[T any](f *store.Filter, c store.Cursor, limit int, now store.Time, pen
 // listState returns tasks of one State, in order.
 func listState[T any](q Query, state store.State, now store.Time, pending []int64, entryOf func(T) *store.Entry, read func(q *Query) ([]T, store.Cursor)) (found []T, next store.Cursor) {
 	if state > q.After.State {
-		q.After = store.Cursor{State: state, At: -1}
+		q.After = store.Cursor{State: state, At: -1} // before the first, which may have At 0 and any id
 	}
 	if q.Error != "" || q.Paused {
 		q.Order = Noted
