@@ -30,7 +30,7 @@ type Attempt struct {
 
 	loop         *Loop
 	leaseTimer   timer.Handle  // cancels the context shortly before the lease ends
-	extendedAt   time.Time     // when the lease was last extended
+	extendedAt   time.Time     // when the lease was last extended; zero: extend it now
 	giveUpAt     time.Time     // when to give the lease up if the handler has not returned
 	mayHaveLease bool          // the Worker may still have the lease
 	inLeases     *list.Element // in Loop.leases, or nil
@@ -72,13 +72,13 @@ func (l *Loop) nextExtension() time.Time {
 	return never
 }
 
-// leasesToExtend returns the attempts whose leases must be extended. It gives up the
-// leases of handlers that hang.
-func (l *Loop) leasesToExtend(now time.Time) []*Attempt {
-	attempts := l.takeUrgentAttempts()
+// leasesToExtend returns the attempts whose leases must be extended, at most store.MaxBatch. It
+// gives up the leases of handlers that hang.
+func (l *Loop) leasesToExtend(now time.Time) (attempts []*Attempt) {
+	l.hastenExtensions()
 	for a := range l.running() {
 		switch {
-		case now.Before(a.extendedAt.Add(l.run.Lease/3)) || len(attempts) >= store.MaxBatch:
+		case now.Before(a.extendedAt.Add(l.run.Lease/3)) || len(attempts) == store.MaxBatch:
 			return attempts
 		case !a.giveUpAt.IsZero() && now.After(a.giveUpAt):
 			// The handler has not returned long after its timeout. Another worker gets
@@ -169,20 +169,20 @@ func (l *Loop) extendLeaseNow(id string) {
 	l.wake()
 }
 
-// takeUrgentAttempts removes up to store.MaxBatch ids from l.urgentIDs. It returns the
-// running attempts with these ids.
-func (l *Loop) takeUrgentAttempts() (attempts []*Attempt) {
+// hastenExtensions moves the attempts at the tasks in l.urgentIDs to the front of the list, as if
+// their leases were never extended. They stay there until the store has answered their extension.
+func (l *Loop) hastenExtensions() {
 	l.mu.Lock()
-	ids := l.urgentIDs[:min(len(l.urgentIDs), store.MaxBatch)]
-	l.urgentIDs = l.urgentIDs[len(ids):]
+	ids := l.urgentIDs
+	l.urgentIDs = nil
 	l.mu.Unlock()
 	if len(ids) == 0 {
-		return nil
+		return
 	}
 	for a := range l.running() {
-		if len(attempts) < store.MaxBatch && slices.Contains(ids, a.Lease.ID) {
-			attempts = append(attempts, a)
+		if slices.Contains(ids, a.Lease.ID) {
+			a.extendedAt = time.Time{}
+			l.leases.MoveToFront(a.inLeases)
 		}
 	}
-	return attempts
 }

@@ -41,13 +41,13 @@ type Loop struct {
 	unansweredRound   *round        // the round that was not answered, or nil
 	backoff           time.Duration // the longest pause before retryAt; zero after a success
 	retryAt           time.Time     // no command before this time; zero after a success
-	flushDeadline     time.Time     // when a closing loop gives up
+	flushDeadline     time.Time     // when a closing loop gives up, by the system's clock: a virtual one may stand still
 	storeFailed       bool          // the store has failed permanently
 	leaseCount        int           // attempts whose leases the Worker may still have
 	limitReached      bool          // a Limit held back tasks from the latest claim: claim with each report
 	storeTime         store.Time    // the store's time in the latest answer
 	answeredAt        time.Time     // when the latest answer came; zero: there was none
-	noPlaceSince      time.Time     // when the claim began to wait for a place; zero: it does not wait
+	noPlaceSince      time.Time     // when a claim that is due began to wait for a place: see addClaim; zero: none waits
 }
 
 // A Phase is a step of a Worker's shutdown. Each Phase also does what the Phases before it do.

@@ -115,7 +115,6 @@ func (l *Loop) buildRound(now time.Time, p Phase) *round {
 	return r
 }
 
-// newRequest returns a round without contents.
 func (l *Loop) newRequest() store.Round {
 	return store.Round{Lease: l.run.Lease, MaxCrashes: l.run.MaxCrashes, Worker: l.run.Number, About: l.run.About}
 }
@@ -133,8 +132,11 @@ func (l *Loop) hasImmediateRetry(r *round) bool {
 }
 
 // addClaim adds a claim to the round if a place is free. isOffer says that the loop
-// claims because of an offer. Otherwise, if no place has been free for maxPlaceWait, it
-// adds a claim for no tasks: the store then wakes other workers.
+// claims because of an offer.
+//
+// Otherwise a claim that is due waits for a place: the pool then makes an offer. If none comes
+// for maxPlaceWait, the next round claims without a place, with a Max of 0. That claim gets no
+// tasks, but the store wakes other workers for them, and ends expired leases.
 func (l *Loop) addClaim(r *round, now time.Time, isOffer bool) {
 	l.mu.Lock()
 	l.claimNow, l.hasOffer = false, false
@@ -199,7 +201,6 @@ func (l *Loop) dropRound(r *round) {
 	}
 }
 
-// freeClaimPlaces frees the places that were reserved for the round's claim.
 func (l *Loop) freeClaimPlaces(r *round) {
 	l.run.Pool.Settle(l.claimer, &r.grant)
 	r.grant = places.Grant{}
