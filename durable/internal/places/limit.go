@@ -16,7 +16,7 @@ func (l Limit) burst() float64 { return max(1, l.Rate/10) }
 // A usage is a handler's use of the places.
 type usage struct {
 	Limit
-	taken           int       // places in use
+	taken           int       // places in use; less between the end of a task and the Settle of its claim, even below 0
 	reserved        int       // places reserved for claims, if the handler has a limit
 	tokens          float64   // how many tasks the rate allows to start now
 	tokensUpdatedAt time.Time // when tokens was last updated

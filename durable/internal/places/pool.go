@@ -18,7 +18,6 @@ type Pool struct {
 	idle       chan struct{}
 
 	mu           sync.Mutex // guards the fields below, and those of Claimers and Places
-	queueChanged sync.Cond  // signalled when a claimer leaves the queue or the Run is over
 	handlers     []usage
 	claimers     []*Claimer
 	queue        []*Claimer   // those that found no place for tasks that may be due, each once
@@ -46,7 +45,6 @@ func Spare(n, handlers int) int {
 // in limits.
 func New(n int, limits []Limit, now func() time.Time, timers *timer.Scheduler) *Pool {
 	p := &Pool{now: now, timers: timers, spare: Spare(n, len(limits)), idle: make(chan struct{}), total: n, free: n, suspects: suspects{allowed: 1}}
-	p.queueChanged.L = &p.mu
 	for _, l := range limits {
 		h := usage{Limit: l, tokens: l.burst(), tokensUpdatedAt: now()}
 		p.handlers = append(p.handlers, h)
@@ -58,10 +56,9 @@ func New(n int, limits []Limit, now func() time.Time, timers *timer.Scheduler) *
 // A Claimer claims tasks for places. Its fields are guarded by Pool.mu.
 type Claimer struct {
 	offer, refill func()
-	isQueued      bool // it is in Pool.queue
-	timesDequeued int  // how often it has left the queue
 	waits         waitReasons
-	reserved      int // 1 if a place is reserved for it, otherwise 0
+	reserved      int           // 1 if a place is reserved for it, otherwise 0
+	left          chan struct{} // closed when it leaves the queue; nil unless Await waits for that
 }
 
 // NewClaimer adds a claimer. The Pool calls offer when a place is reserved for the claimer: it
@@ -74,13 +71,15 @@ func (p *Pool) NewClaimer(offer, refill func()) *Claimer {
 	return c
 }
 
-// waitReasons says what a claimer in the queue waits for. One of these things is enough.
+// waitReasons says what a claimer in the queue waits for. One of these things is enough. Settle
+// sets the reasons by what the claim got, Reserve and Await set anyPlace, Release sets idle, and
+// canClaimLocked says whether the wait is over.
 type waitReasons struct {
-	anyPlace bool     // a place that its claim may use
-	ordinary bool     // a place that is not spare
-	idle     bool     // a free place: a handler has ended its only task
-	suspects bool     // leave to run a suspect
-	handlers []*usage // a place that one of these may use
+	anyPlace bool     // any place: the claim got none, or more tasks are due than it got
+	ordinary bool     // a place that is not spare: the claim used all such places that it had
+	idle     bool     // a free place, spare or not: a handler has ended its only task since the claim
+	suspects bool     // leave to run a suspect: the store has some
+	handlers []*usage // a place that one of these may use: the claim used all that their limits allowed
 }
 
 // A Grant is what a claimer has reserved for a claim. Claim has Max, the number of places, and
@@ -150,6 +149,7 @@ func (p *Pool) Reserve(c *Claimer, most int, isOffer bool) Grant {
 		return Grant{Claim: store.Claim{Full: true}}
 	}
 	p.dequeueLocked(c)
+	c.waits = waitReasons{}
 	spare := min(n, max(0, n+p.spare-p.free))
 	p.free -= n
 	g := Grant{Claim: store.Claim{Max: n, Spare: spare, Full: p.free == 0}, got: make([]count, len(p.handlers))}
@@ -268,22 +268,23 @@ func (p *Pool) addFreeLocked(n int) {
 	}
 }
 
-// enqueueLocked appends a claimer to the queue, unless it was offered a place and is about to
-// claim.
+// enqueueLocked appends a claimer to the queue, unless it is there, or was offered a place and is
+// about to claim.
 func (p *Pool) enqueueLocked(c *Claimer) {
-	if !c.isQueued && c.reserved == 0 && !p.ended {
-		c.isQueued = true
+	if c.reserved == 0 && !p.ended && !slices.Contains(p.queue, c) {
 		p.queue = append(p.queue, c)
 	}
 }
 
+// dequeueLocked removes a claimer from the queue, if it is there.
 func (p *Pool) dequeueLocked(c *Claimer) {
 	if i := slices.Index(p.queue, c); i >= 0 {
 		p.queue = slices.Delete(p.queue, i, i+1)
 	}
-	c.isQueued, c.waits = false, waitReasons{}
-	c.timesDequeued++
-	p.queueChanged.Broadcast()
+	if c.left != nil {
+		close(c.left)
+		c.left = nil
+	}
 }
 
 // canClaimLocked reports whether something that the claimer waits for is available.
@@ -311,16 +312,13 @@ func (p *Pool) unlockAndOffer(now time.Time) {
 // returns nil.
 func (p *Pool) nextLocked(now time.Time) *Claimer {
 	if p.usableLocked(now) > 0 {
-		for i, c := range p.queue {
+		for _, c := range p.queue {
 			if p.canClaimLocked(c, now) {
-				p.queue = slices.Delete(p.queue, i, i+1)
-				c.isQueued = false
-				c.timesDequeued++
+				p.dequeueLocked(c)
 				// Reserve the place: the claimer may still wait for an answer, and others must
 				// not take the place meanwhile.
 				c.reserved = 1
 				p.free--
-				p.queueChanged.Broadcast()
 				return c
 			}
 		}
@@ -365,15 +363,20 @@ func (p *Pool) onRefill() {
 // It returns false if it had to wait: the claimer claims then with the place that it got.
 func (p *Pool) Await(c *Claimer) (isFree bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.usableLocked(p.now()) > 0 {
+		p.mu.Unlock()
 		return true
 	}
 	c.waits.anyPlace = true
 	p.enqueueLocked(c)
-	// The claimer may be in the queue again, for another reason, before this goroutine runs.
-	for n := c.timesDequeued; c.isQueued && c.timesDequeued == n && !p.ended; {
-		p.queueChanged.Wait()
+	left := c.left
+	if left == nil && slices.Contains(p.queue, c) {
+		left = make(chan struct{})
+		c.left = left
+	}
+	p.mu.Unlock()
+	if left != nil {
+		<-left
 	}
 	return false
 }
@@ -384,8 +387,8 @@ func (p *Pool) End() (idle <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
-	p.queueChanged.Broadcast()
 	for _, c := range p.claimers {
+		p.dequeueLocked(c)
 		p.free += c.reserved
 		c.reserved = 0
 	}
