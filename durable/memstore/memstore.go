@@ -116,16 +116,24 @@ func (s *Store) readClock() (at machine.Moment, err error) {
 // change of the clock.
 const maxSleep = time.Minute
 
-// withShard calls f under the shard's lock, and then wakes waiting workers if needed.
+// withShard calls f under the shard's lock, and wakes waiting workers if needed.
 func (s *Store) withShard(ctx context.Context, shardIndex int, f func(sh *shard, at machine.Moment)) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
-	wake, err := s.shards[shardIndex].withLock(s.readClock, f)
-	if wake {
+	sh := s.shards[shardIndex]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	at, err := s.readClock()
+	if err != nil {
+		return err
+	}
+	wakesBefore := sh.numbers.Wakes
+	f(sh, at)
+	if sh.numbers.Wakes != wakesBefore {
 		s.waiters.Wake(shardIndex)
 	}
-	return err
+	return nil
 }
 
 // Change carries out a command.
@@ -155,7 +163,6 @@ func (s *Store) Wait(ctx context.Context, shards []int, wake func(shard int)) er
 	return s.waiters.Wait(ctx, shards, wake)
 }
 
-// checkOpen returns an error if the Store is closed or ctx has ended.
 func (s *Store) checkOpen(ctx context.Context) error {
 	if s.waiters.Closed() {
 		return store.ErrClosed

@@ -1,64 +1,56 @@
 package memstore
 
 import (
-	"container/heap"
+	"cmp"
+
+	"github.com/emirpasic/gods/v2/trees/redblacktree"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
 )
 
-// A queue is a heap of tasks, ordered by At. If At is equal, the task that arrived
-// first comes first.
+// A position orders tasks by At. If At is equal, the task that arrived first comes first.
+type position struct {
+	at      store.Time
+	arrival uint64
+}
+
+func comparePositions(a, b position) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.arrival, b.arrival))
+}
+
+// A queue has tasks in the order of their positions.
 type queue struct {
-	key   queueKey
-	home  map[queueKey]*queue // has the queue while it is not empty; nil if it is always there
-	tasks heapOf[*task]
-	index int // in a heap of queues
+	*redblacktree.Tree[position, *task]
+	key queueKey // of a queue of Pending tasks
+}
+
+func newQueue(k queueKey) *queue {
+	return &queue{redblacktree.NewWith[position, *task](comparePositions), k}
 }
 
 // queueIn returns the queue with a key, which may be new.
 func queueIn(home map[queueKey]*queue, k queueKey) *queue {
 	q := home[k]
 	if q == nil {
-		q = &queue{key: k, home: home}
+		q = newQueue(k)
 		home[k] = q
 	}
 	return q
 }
 
-func (q *queue) push(x *task) {
-	x.queue = q
-	heap.Push(&q.tasks, x)
-}
-
-func (q *queue) remove(x *task) {
-	heap.Remove(&q.tasks, x.index)
-	x.queue = nil
-}
-
-// visitUntil calls f for each task of the subtree at index i whose At is not after until.
-func (q *queue) visitUntil(i int, until store.Time, f func(*task)) {
-	if i < len(q.tasks) && q.tasks[i].At <= until {
-		f(q.tasks[i])
-		q.visitUntil(2*i+1, until, f)
-		q.visitUntil(2*i+2, until, f)
+// first returns the first n tasks whose At is not after until.
+func (q *queue) first(n int, until store.Time) (tasks []*machine.Task) {
+	for it := q.Iterator(); len(tasks) < n && it.Next() && it.Key().at <= until; {
+		tasks = append(tasks, &it.Value().Task)
 	}
+	return tasks
 }
 
 // firstAt returns the At of the first task, or machine.Never.
 func (q *queue) firstAt() store.Time {
-	if len(q.tasks) == 0 {
-		return machine.Never
+	if x := q.Left(); x != nil {
+		return x.Key.at
 	}
-	return q.tasks[0].At
+	return machine.Never
 }
-
-func (x *task) isBefore(y *task) bool {
-	return x.At < y.At || x.At == y.At && x.arrival < y.arrival
-}
-
-func (x *task) indexInHeap() *int { return &x.index }
-
-// isBefore compares queues by their first tasks.
-func (q *queue) isBefore(other *queue) bool { return q.tasks[0].isBefore(other.tasks[0]) }
-func (q *queue) indexInHeap() *int          { return &q.index }

@@ -19,12 +19,14 @@ func Reopened(s *Store, opts ...Option) *Store {
 		for name, x := range old.senders {
 			sh.senders[name] = x
 		}
-		for _, x := range slices.SortedFunc(maps.Values(old.tasks), func(a, b *task) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.arrival, b.arrival)) }) {
+		for _, x := range slices.SortedFunc(maps.Values(old.tasks), func(a, b *task) int {
+			return cmp.Or(comparePositions(a.position, b.position), cmp.Compare(a.ID, b.ID))
+		}) {
 			t := sh.Add(x.ID)
 			*t = machine.Task{Entry: machine.CopyEntry(x.Entry), Lease: x.Lease, Parked: x.Parked}
 			sh.Changed(t)
 		}
-		for k, x := range old.groupStates.byKey {
+		for k, x := range old.groupStates {
 			sh.PutGroup(k, x.Group)
 		}
 	}

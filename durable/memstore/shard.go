@@ -1,10 +1,12 @@
 package memstore
 
 import (
-	"cmp"
-	"container/heap"
+	"math"
 	"slices"
 	"sync"
+
+	"github.com/emirpasic/gods/v2/trees/binaryheap"
+	"github.com/emirpasic/gods/v2/trees/redblacktree"
 
 	"github.com/tickless/tickless/durable/store"
 	"github.com/tickless/tickless/durable/store/machine"
@@ -15,17 +17,24 @@ type shard struct {
 	mu    sync.Mutex
 	tasks map[string]*task
 
-	// Each task is in the heap for its State. Dead and paused tasks are in no heap.
-	pendingQueues map[queueKey]*queue // without parked tasks
+	// Each task is in the queue for its State. Dead and paused tasks are in no queue.
+	pendingQueues map[queueKey]*queue // without parked tasks; none is empty
 	groups        map[machine.GroupKey]*group
-	runningQueue  queue // of Running tasks
-	pastQueue     queue // of Past entries
+	runningQueue  *queue // of Running tasks
+	pastQueue     *queue // of Past entries
 
-	lastArrival uint64 // of the latest task
-	numbers     machine.Numbers
-	senders     map[string]*machine.Sender
-	limits      map[string]*machine.Limit
-	groupStates groupHeap
+	lastArrival  uint64 // of the latest position
+	numbers      machine.Numbers
+	senders      map[string]*machine.Sender
+	limits       map[string]*machine.Limit
+	groupStates  map[machine.GroupKey]groupState
+	groupsByTime *redblacktree.Tree[position, *machine.Group] // by their Until
+}
+
+// A groupState is the state of a group, and its position in groupsByTime.
+type groupState struct {
+	*machine.Group
+	position
 }
 
 // A group has the Pending tasks of a group of a handler.
@@ -36,14 +45,13 @@ type group struct {
 
 var _ machine.Index = (*shard)(nil)
 
-// A task is an entry with its positions in the shard.
+// A task is an entry with its place in the shard.
 type task struct {
 	machine.Task
-	queue    *queue           // nil if the task is in no queue
-	groupKey machine.GroupKey // of the group that has the task; zero if none has
-	index    int              // in the queue
-	// arrival orders tasks with the same At: the task with the smaller number is first.
-	arrival uint64
+	queue    *queue              // nil if the task is in no queue
+	home     map[queueKey]*queue // has the queue while it is not empty; nil if the queue is always there
+	position position            // in the queue
+	groupKey machine.GroupKey    // of the group that has the task; zero if none has
 }
 
 // A queueKey says in which queue a pending task is.
@@ -56,20 +64,9 @@ func newShard() *shard {
 	return &shard{
 		tasks: make(map[string]*task), pendingQueues: make(map[queueKey]*queue),
 		senders: make(map[string]*machine.Sender), limits: make(map[string]*machine.Limit),
-		groups: make(map[machine.GroupKey]*group), groupStates: groupHeap{byKey: make(map[machine.GroupKey]*groupState)},
+		runningQueue: newQueue(queueKey{}), pastQueue: newQueue(queueKey{}), groups: make(map[machine.GroupKey]*group),
+		groupStates: make(map[machine.GroupKey]groupState), groupsByTime: redblacktree.NewWith[position, *machine.Group](comparePositions),
 	}
-}
-
-// withLock calls f under the lock, and reports whether waiting workers must be woken.
-func (sh *shard) withLock(now func() (machine.Moment, error), f func(sh *shard, at machine.Moment)) (wake bool, err error) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	wakesBefore := sh.numbers.Wakes
-	at, err := now()
-	if err == nil {
-		f(sh, at)
-	}
-	return sh.numbers.Wakes != wakesBefore, err
 }
 
 func (sh *shard) Numbers() *machine.Numbers { return &sh.numbers }
@@ -87,13 +84,13 @@ func (sh *shard) Add(id string) *machine.Task {
 	return &x.Task
 }
 
-// Changed moves a task to the heap of its new State.
+// Changed moves a task to the queue of its new State.
 func (sh *shard) Changed(t *machine.Task) {
 	x := sh.tasks[t.ID]
 	if q := x.queue; q != nil {
-		q.remove(x)
-		if len(q.tasks) == 0 && q.home != nil {
-			delete(q.home, q.key)
+		q.Remove(x.position)
+		if q.Empty() {
+			delete(x.home, q.key)
 		}
 	}
 	if g := sh.groups[x.groupKey]; g != nil {
@@ -101,16 +98,14 @@ func (sh *shard) Changed(t *machine.Task) {
 		if len(g.ready) == 0 && len(g.parked) == 0 {
 			delete(sh.groups, x.groupKey)
 		}
-		x.groupKey = machine.GroupKey{}
 	}
+	x.queue, x.home, x.groupKey = nil, nil, machine.GroupKey{}
 	switch t.State {
 	case store.Pending:
 		if t.Waits() {
 			break
 		}
-		sh.lastArrival++
-		x.arrival = sh.lastArrival
-		home := sh.pendingQueues
+		x.home = sh.pendingQueues
 		if x.Group != "" {
 			x.groupKey = machine.GroupKey{Handler: x.Handler, Name: x.Group}
 			g := sh.groups[x.groupKey]
@@ -119,88 +114,86 @@ func (sh *shard) Changed(t *machine.Task) {
 				sh.groups[x.groupKey] = g
 			}
 			if x.Parked {
-				home = g.parked
+				x.home = g.parked
 			} else {
 				g.ready[x] = true
 			}
 		}
-		queueIn(home, queueKey{x.Handler, x.Schedule, x.Suspect}).push(x)
+		x.queue = queueIn(x.home, queueKey{x.Handler, x.Schedule, x.Suspect})
 	case store.Running:
-		sh.runningQueue.push(x)
+		x.queue = sh.runningQueue
 	case store.Past:
-		sh.pastQueue.push(x)
+		x.queue = sh.pastQueue
 	case 0:
 		delete(sh.tasks, t.ID)
 	}
+	if x.queue != nil {
+		x.position = sh.newPosition(x.At)
+		x.queue.Put(x.position, x)
+	}
 }
 
-// Due offers due tasks to the picker. It removes each task that the picker takes from its
-// queue to find the next one, and finally puts all of them back.
+// newPosition returns the position after all others with the same At.
+func (sh *shard) newPosition(at store.Time) position {
+	sh.lastArrival++
+	return position{at, sh.lastArrival}
+}
+
+// Due offers due tasks to the picker, the oldest of all queues first.
 func (sh *shard) Due(c *store.Claim, picker *machine.Picker, now store.Time, n int) (due []*machine.Task, next store.Time) {
-	var heads heapOf[*queue]
+	type head = *redblacktree.Iterator[position, *task]
+	heads := binaryheap.NewWith(func(a, b head) int { return comparePositions(a.Key(), b.Key()) })
 	next = machine.Never
-	add := func(q *queue) {
+	// add adds the next task of a queue, if it is due.
+	add := func(h head) {
 		switch {
-		case q == nil || len(q.tasks) == 0:
-		case q.tasks[0].At > now:
-			next = min(next, q.tasks[0].At)
+		case !h.Next():
+		case h.Key().at > now:
+			next = min(next, h.Key().at)
 		default:
-			heap.Push(&heads, q)
+			heads.Push(h)
 		}
 	}
 	schedules := append([]string{""}, c.Schedules...)
 	for _, h := range c.Handlers {
 		for _, s := range schedules {
-			add(sh.pendingQueues[queueKey{h, s, false}])
-			add(sh.pendingQueues[queueKey{h, s, true}])
+			for _, isSuspect := range []bool{false, true} {
+				if q := sh.pendingQueues[queueKey{h, s, isSuspect}]; q != nil {
+					add(q.Iterator())
+				}
+			}
 		}
 	}
-	var removed []*task
 	suspectRefused := false
-	for len(due) < n && len(heads) > 0 {
-		q := heads[0]
-		oldest := q.tasks[0]
+	for len(due) < n {
+		h, ok := heads.Pop()
+		if !ok {
+			break
+		}
+		oldest := &h.Value().Task
 		switch {
-		case q.key.suspect && suspectRefused, !picker.Has(q.key.handler):
-			heap.Pop(&heads)
-			continue
-		case picker.Skips(&oldest.Task):
-		case !picker.Take(&oldest.Task):
+		case oldest.Suspect && suspectRefused, !picker.Has(oldest.Handler):
+			continue // without the rest of the queue
+		case picker.Skips(oldest):
+		case !picker.Take(oldest):
 			suspectRefused = true
-			heap.Pop(&heads)
 			continue
 		default:
-			due = append(due, &oldest.Task)
+			due = append(due, oldest)
 		}
-		q.remove(oldest)
-		oldest.queue = q
-		removed = append(removed, oldest)
-		if len(q.tasks) > 0 && q.tasks[0].At <= now {
-			heap.Fix(&heads, 0)
-			continue
-		}
-		heap.Pop(&heads)
-		add(q)
-	}
-	for _, x := range removed {
-		x.queue.push(x)
+		add(h)
 	}
 	return due, next
 }
 
-func (sh *shard) Running(until store.Time) (tasks []*machine.Task) {
-	sh.runningQueue.visitUntil(0, until, func(x *task) { tasks = append(tasks, &x.Task) })
-	return tasks
+func (sh *shard) Running(until store.Time) []*machine.Task {
+	return sh.runningQueue.first(math.MaxInt, until)
 }
 
-func (sh *shard) Over(now store.Time, n int) (tasks []*machine.Task) {
-	sh.pastQueue.visitUntil(0, now, func(x *task) { tasks = append(tasks, &x.Task) })
-	return tasks[:min(n, len(tasks))]
-}
+func (sh *shard) Over(now store.Time, n int) []*machine.Task { return sh.pastQueue.first(n, now) }
 
-func (sh *shard) Expired(now store.Time) (n int64) {
-	sh.pastQueue.visitUntil(0, now, func(*task) { n++ })
-	return n
+func (sh *shard) Expired(now store.Time) int64 {
+	return int64(len(sh.pastQueue.first(math.MaxInt, now)))
 }
 
 func (sh *shard) End() store.Time    { return sh.runningQueue.firstAt() }
@@ -211,9 +204,7 @@ func (sh *shard) Limits() map[string]*machine.Limit { return sh.limits }
 func (sh *shard) Overdue(now store.Time) (kinds []machine.Kind) {
 	add := func(queues map[queueKey]*queue) {
 		for k, q := range queues {
-			x := machine.Kind{Handler: k.handler, Schedule: k.schedule, First: q.tasks[0].At}
-			q.visitUntil(0, now, func(*task) { x.Tasks++ })
-			kinds = append(kinds, x)
+			kinds = append(kinds, machine.Kind{Handler: k.handler, Schedule: k.schedule, First: q.firstAt(), Tasks: int64(len(q.first(math.MaxInt, now)))})
 		}
 	}
 	add(sh.pendingQueues)
@@ -236,30 +227,32 @@ func (sh *shard) Members(keys []machine.GroupKey, n int) (tasks []*machine.Task)
 			tasks = append(tasks, &x.Task)
 		}
 		for _, q := range g.parked {
-			for _, x := range first(&q.tasks, n, func(*task) bool { return true }) {
-				tasks = append(tasks, &x.Task)
-			}
+			tasks = append(tasks, q.first(n, machine.Never)...)
 		}
 		slices.SortFunc(tasks[from:], func(a, b *machine.Task) int {
-			x, y := sh.tasks[a.ID], sh.tasks[b.ID]
-			return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.arrival, y.arrival))
+			return comparePositions(sh.tasks[a.ID].position, sh.tasks[b.ID].position)
 		})
 	}
 	return tasks
 }
 
-func (sh *shard) Group(k machine.GroupKey) *machine.Group {
-	if x := sh.groupStates.byKey[k]; x != nil {
-		return x.Group
+func (sh *shard) Group(k machine.GroupKey) *machine.Group { return sh.groupStates[k].Group }
+
+// PutGroup stores the state of a group, which may have changed in place.
+func (sh *shard) PutGroup(k machine.GroupKey, g *machine.Group) {
+	sh.groupsByTime.Remove(sh.groupStates[k].position)
+	if g == nil {
+		delete(sh.groupStates, k)
+		return
 	}
-	return nil
+	x := groupState{g, sh.newPosition(g.Until)}
+	sh.groupStates[k] = x
+	sh.groupsByTime.Put(x.position, g)
 }
 
-func (sh *shard) PutGroup(k machine.GroupKey, g *machine.Group) { sh.groupStates.put(k, g) }
-
 func (sh *shard) Groups(until store.Time, n int) (groups []*machine.Group) {
-	for _, x := range first(&sh.groupStates.states, n, func(x *groupState) bool { return x.Until <= until }) {
-		groups = append(groups, x.Group)
+	for it := sh.groupsByTime.Iterator(); len(groups) < n && it.Next() && it.Key().at <= until; {
+		groups = append(groups, it.Value())
 	}
 	return groups
 }
