@@ -33,7 +33,7 @@ type attempt struct {
 
 	due           store.Time // when the run is due; may be later than in the store
 	nextRun       store.When // when the next run is due; zero: there is none
-	nextRunKnown  bool       // the next run's time is computed
+	nextRunKnown  bool       // nextRun is computed, or cannot be
 	handlerCalled bool       // the handler was called
 	claimedAt     store.Time // by the store's clock
 	timeoutAt     time.Time  // when the handler's timeout is over; set before it is called
@@ -46,7 +46,7 @@ type handler struct {
 	handlerConfig
 	// ctx is the parent of its contexts. If the Worker has a name, it has goroutine labels.
 	ctx      context.Context
-	counters handlerCounters
+	counters counters[HandlerStats]
 	index    int // in Worker.handlerNames
 }
 
@@ -115,7 +115,7 @@ func (a *attempt) prepareCall(now store.Time) (earlyReport *worker.Report) {
 	case a.isUnsupported():
 		// The handler exists, but not the schedule or the time zone: log that.
 		if a.handler != nil && a.recurrenceErr != nil {
-			a.w.logError(fmt.Errorf("task %q: %w", printableKey(a.task.Key), a.recurrenceErr))
+			a.w.logError(fmt.Errorf("task %q: %w", store.Shorten(a.task.Key), a.recurrenceErr))
 		}
 		return a.unsupportedReport(now)
 	case a.recordErr != nil:
@@ -159,10 +159,14 @@ func (a *attempt) Run() {
 		pprof.SetGoroutineLabels(a.ctx)
 	}
 	var r *worker.Report
-	// Deferred, because a handler may call runtime.Goexit.
+	// Deferred, because a handler or a schedule may call runtime.Goexit.
 	defer func() {
-		if r == nil {
+		switch {
+		case r != nil:
+		case a.handlerCalled:
 			r = a.failedReport(errors.New("durable: the handler ended its goroutine"))
+		default:
+			r = a.failedReport(fmt.Errorf("durable: the schedule %q ended its goroutine", a.task.Schedule))
 		}
 		if (r.End == store.Done || r.End == store.Failed) && a.delivery.result != nil {
 			r.Result = record.Result(a.claimedAt, a.result)
@@ -178,7 +182,7 @@ func (a *attempt) runHandler() (r *worker.Report) {
 	defer func() {
 		if v := recover(); v != nil {
 			a.w.client.log.Error("durable: panic in a handler", "handler", a.task.Handler,
-				"key", printableKey(a.task.Key), "panic", v, "stack", string(debug.Stack()))
+				"key", store.Shorten(a.task.Key), "panic", v, "stack", string(debug.Stack()))
 			r = a.failedReport(fmt.Errorf("panic: %v", v))
 		}
 	}()
@@ -226,10 +230,12 @@ func (w *Worker) withTimeout(parent context.Context, d time.Duration) (context.C
 	return ctx, func() { t.Stop(); cancel(nil) }
 }
 
-// callHandler calls the handler, and counts the call.
 func (a *attempt) callHandler(ctx context.Context) error {
 	a.handlerCalled = true
-	a.handler.counters.running.Add(1)
+	n := &a.handler.counters
+	n.mu.Lock()
+	n.stats.Running++
+	n.mu.Unlock()
 	defer a.countHandlerReturn(a.w.now())
 	return a.handler.wrappedHandler(ctx, a.delivery)
 }
@@ -240,7 +246,7 @@ func (a *attempt) watchForHang() {
 	w := a.w
 	a.Place.Watch(a.timeoutAt.Sub(w.now()), a.Timeout, func() {
 		w.client.log.Error("durable: a handler does not return after its timeout", "handler", a.task.Handler,
-			"key", printableKey(a.task.Key), "timeout", a.Timeout, "stack", a.stack())
+			"key", store.Shorten(a.task.Key), "timeout", a.Timeout, "stack", a.stack())
 	})
 }
 

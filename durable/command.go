@@ -103,7 +103,6 @@ func (x *command) addToShard(shard, index, recordBytes int, items []store.Item) 
 	lastChunk.recordBytes += recordBytes
 }
 
-// partForShard returns the part for a shard, and creates it if necessary.
 func (x *command) partForShard(shard int) *shardPart {
 	if x.partByShard == nil {
 		x.partByShard = make([]*shardPart, x.client.store.Shards())

@@ -73,7 +73,6 @@ func isComplete(err error) bool {
 	return err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrSkipped)
 }
 
-// damages collects what is skipped.
 type damages struct {
 	first []error
 	count int

@@ -27,8 +27,8 @@ func (c *Client) Requeue(ctx context.Context, id string, w When, opts ...ChangeO
 	return c.doOneChange(ctx, "Requeue", store.Requeue, item, opts)
 }
 
-// Purge deletes a dead letter, or a finished run that is kept. The outcome is Removed or
-// Absent.
+// Purge deletes a dead letter, or a finished run that is kept. The outcome is Removed, or Absent
+// if there is none, or the run has expired.
 func (c *Client) Purge(ctx context.Context, id string, opts ...ChangeOption) (Outcome, error) {
 	return c.doOneChange(ctx, "Purge", store.Purge, store.Item{ID: id}, opts)
 }
@@ -112,8 +112,7 @@ func (c *Client) CancelAll(ctx context.Context, f Filter, opts ...BulkOption) (i
 	return c.changeAll(ctx, "CancelAll", f, opts, []State{Pending, Running}, func(ids []string) ([]Outcome, error) { return c.CancelBatch(ctx, ids) })
 }
 
-// changeAll calls do with the ids of the tasks that match a filter and have one of the
-// states. It lists tasks while it changes others.
+// changeAll calls do with the ids of the tasks that match a filter and have one of the states.
 func (c *Client) changeAll(ctx context.Context, function string, f Filter, opts []BulkOption, states []State, do func(ids []string) ([]Outcome, error)) (changed int, err error) {
 	var b bulk
 	for i, o := range opts {
@@ -133,25 +132,15 @@ func (c *Client) changeAll(ctx context.Context, function string, f Filter, opts 
 		return 0, err
 	}
 	const batchSize = 1000
-	batches := make(chan []string)
-	stopped := make(chan struct{}) // closed after an error
-	var damaged error              // for the first damaged task, which is skipped
-	go func() {
-		defer close(batches)
-		damaged, err = c.sendIDs(ctx, f, states, startedAt, b.most, batchSize, batches, stopped)
-	}()
-	var changeErr error
-	for ids := range batches {
-		if changeErr != nil {
-			continue
-		}
-		var outcomes []Outcome
-		outcomes, changeErr = do(ids)
+	var ids []string
+	var damaged error // for the first damaged task, which is skipped
+	send := func() error {
+		outcomes, err := do(ids)
 		var unknown *UnknownError
-		if errors.As(changeErr, &unknown) {
+		if errors.As(err, &unknown) {
 			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerGrace)
-			if again, err := unknown.Again(grace); err == nil {
-				outcomes, changeErr = again, ctx.Err()
+			if again, againErr := unknown.Again(grace); againErr == nil {
+				outcomes, err = again, ctx.Err()
 			}
 			cancel()
 		}
@@ -160,30 +149,12 @@ func (c *Client) changeAll(ctx context.Context, function string, f Filter, opts 
 				changed++
 			}
 		}
-		if b.progress != nil {
+		if ids = nil; b.progress != nil {
 			b.progress(changed)
 		}
-		if changeErr != nil {
-			close(stopped)
-		}
+		return err
 	}
-	return changed, errors.Join(changeErr, err, damaged)
-}
-
-// sendIDs sends the ids of the tasks that match the filter, in batches, until it has sent
-// most ids or stopped is closed.
-func (c *Client) sendIDs(ctx context.Context, f Filter, states []State, startedAt time.Time, most, batchSize int, batches chan<- []string, stopped <-chan struct{}) (damaged, err error) {
-	var ids []string
-	n := 0
-	send := func() (ok bool) {
-		select {
-		case batches <- ids:
-		case <-stopped:
-			return false
-		}
-		ids = nil
-		return true
-	}
+	found := 0
 	for _, f.State = range states {
 		f := f
 		if f.State == Dead && (f.To.IsZero() || f.To.After(startedAt)) {
@@ -192,21 +163,24 @@ func (c *Client) sendIDs(ctx context.Context, f Filter, states []State, startedA
 		for info, err := range c.List(ctx, f) {
 			switch {
 			case info.ID == "":
-				return damaged, err
+				return changed, errors.Join(err, damaged)
 			case errors.Is(err, store.ErrDamaged):
 				damaged = cmp.Or(damaged, err)
 				continue
 			}
-			ids, n = append(ids, info.ID), n+1
-			if (len(ids) == batchSize || n == most) && !send() || n == most {
-				return damaged, nil
+			ids, found = append(ids, info.ID), found+1
+			if len(ids) < batchSize && found != b.most {
+				continue
+			}
+			if err := send(); err != nil || found == b.most {
+				return changed, errors.Join(err, damaged)
 			}
 		}
 	}
 	if len(ids) > 0 {
-		send()
+		err = send()
 	}
-	return damaged, nil
+	return changed, errors.Join(err, damaged)
 }
 
 // latestNow returns the latest time that the clock of any shard shows.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable/internal/worker"
+	"github.com/tickless/tickless/durable/store"
 )
 
 // WithDeadHook sets a function that the Worker calls when a task becomes a dead letter,
@@ -34,7 +35,7 @@ func (a *attempt) callDeadHook(err error) {
 		defer func() {
 			if v := recover(); v != nil {
 				w.client.log.Error("durable: panic in a dead hook", "handler", a.task.Handler,
-					"key", printableKey(a.task.Key), "panic", v, "stack", string(debug.Stack()))
+					"key", store.Shorten(a.task.Key), "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
 		hook(ctx, a.delivery, err)
@@ -55,7 +56,6 @@ func (w *Worker) waitForDeadHooks(r *currentRun) {
 	}
 }
 
-// A deadLimit has the arguments of WithDeadLimit.
 type deadLimit struct {
 	maxAge   time.Duration // 0: no limit
 	maxCount int           // 0: no limit
@@ -90,7 +90,7 @@ func (w *Worker) purgeExcess(ctx context.Context) error {
 	limit := w.config.deadLimit
 	purge := func(f Filter, opts ...BulkOption) error {
 		n, err := w.client.PurgeAll(ctx, f, opts...)
-		w.counters.purged.Add(int64(n))
+		w.counters.add(&w.counters.stats.Purged, n)
 		return err
 	}
 	if limit.maxAge > 0 {

@@ -87,7 +87,8 @@ func (d *Delivery) IdempotencyKey() string {
 //
 // The context ends if the attempt's timeout is over, the lease is lost, the task is
 // cancelled, or the worker's shutdown timeout is over. [context.Cause] returns the
-// reason. Until the handler returns, it occupies its place in the worker.
+// reason. Until the handler returns, it occupies its place in the worker, unless it hangs: see
+// [WithTimeout].
 //
 // A run is delivered again after a crash or a lost lease. The earlier attempt may still
 // be running then.

@@ -14,7 +14,7 @@ var (
 	// ErrInvalid is returned for invalid input, such as a key with a NUL or a negative
 	// delay. No command was sent to the store.
 	ErrInvalid = errors.New("durable: invalid")
-	// ErrNotFound is returned by [Client.Get] if there is no task with the key.
+	// ErrNotFound is returned by [Client.Get] and [Client.Explain] if there is no such task.
 	ErrNotFound = errors.New("durable: no such task")
 	// ErrUnknown matches every [UnknownError] with errors.Is.
 	ErrUnknown = errors.New("durable: unknown whether the command was carried out")

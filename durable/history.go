@@ -124,8 +124,8 @@ func isRunCounter(e *store.Entry) bool {
 }
 
 // SetResult sets the run's result for [Client.Runs]. It is kept if the run ends with this
-// attempt, as a success or a dead letter, and the task has a [Task.Retention]. The error is an [ErrInvalid] if b has more than
-// [MaxResult] bytes.
+// attempt, as a success or a dead letter, and the task has a [Task.Retention]. The error is an
+// [ErrInvalid] if b has more than [MaxResult] bytes.
 func (d *Delivery) SetResult(b []byte) error {
 	if len(b) > MaxResult {
 		return invalidError("the result has %d bytes, more than %d", len(b), MaxResult)

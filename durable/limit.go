@@ -23,8 +23,8 @@ type Limit struct {
 // or given up because it hangs, is not counted.
 //
 // The error is an [ErrInvalid] if the store has more than one shard, or if 1000 other
-// handlers have a limit or are paused. Set limits whenever a program starts: a store that was emptied
-// has none.
+// handlers have a limit or are paused. Set limits whenever a program starts: a store that was
+// emptied has none.
 func (c *Client) SetLimit(ctx context.Context, handler string, l Limit) error {
 	if n := c.store.Shards(); n > 1 {
 		return invalidError("SetLimit: the store has %d shards, and a limit needs a store of one: see its option WithShards", n)

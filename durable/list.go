@@ -171,7 +171,6 @@ func (s *shardList) comparePosition(t *shardList) int {
 	return s.filter.Compare(s.position(), t.position())
 }
 
-// isOver reports whether the shard has no more entries.
 func (s *shardList) isOver() bool { return len(s.bufferedEntries) == 0 && s.atEnd }
 
 // fillBuffer reads the shard's next page if s.bufferedEntries is empty. With leaveGaps it

@@ -19,7 +19,6 @@ func WithMiddleware(middleware ...func(next Handler) Handler) HandlerOption {
 	return handlerOption(func(c *handlerConfig) { c.middleware = slices.Concat(c.middleware, middleware) })
 }
 
-// wrap returns h wrapped in the middleware.
 func (c *handlerConfig) wrap(h Handler) Handler {
 	for _, f := range slices.Backward(c.middleware) {
 		if h = f(h); h == nil {

@@ -39,7 +39,8 @@ type Schedule = jobs.Schedule
 
 // WithSchedule registers a schedule that is code, under the name that tasks have in
 // [Task.Schedule]; a cron spec needs no name, see [Task.Cron]. Register it with all Clients
-// that schedule such tasks, or have Workers that run them. WithSchedule panics if the name is taken or not a [store.IsName], or s is nil.
+// that schedule such tasks, or have Workers that run them. WithSchedule panics if the name is
+// not a [store.IsName] or s is nil, and New panics if the name is taken.
 //
 // The Worker calls Next with the time at which a run was due, before each attempt. With
 // [LatestMissed] it calls Next for each missed run. Several goroutines may call Next.
@@ -60,7 +61,7 @@ func WithSchedule(name string, s Schedule) Option {
 }
 
 // WithMaxTask sets the largest size of a task in bytes, instead of [MaxTask]. A batch
-// may need a hundred times as much memory. It panics unless n is from 1 to 256 KB.
+// may need a hundred times as much memory. It panics unless n is from 1 to 256 KiB.
 func WithMaxTask(n int) Option {
 	if n < 1 || n > 256<<10 {
 		panic(fmt.Sprintf("durable: WithMaxTask: the size must be from 1 to %d bytes, got %d", 256<<10, n))
@@ -121,7 +122,6 @@ func (c *scheduleConfig) command() store.Command {
 	return x
 }
 
-// applyTo adds what the options say to an item.
 func (c *scheduleConfig) applyTo(x *store.Item) { x.Paused, x.IfVersion = c.paused, c.version }
 
 // A ChangeOption changes what a command on one task does.
@@ -152,7 +152,6 @@ func (o VersionOption) applyChange(x *store.Item) error {
 	return o.check()
 }
 
-// doOneChange sends a command on one task.
 func (c *Client) doOneChange(ctx context.Context, method string, op store.Op, x store.Item, opts []ChangeOption) (Outcome, error) {
 	if err := checkID(x.ID); err != nil {
 		return Unknown, err

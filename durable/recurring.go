@@ -154,7 +154,7 @@ func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store
 
 // An UpcomingRun is a run that will be due.
 type UpcomingRun struct {
-	Key     string    `json:"key"`
+	Key     string    `json:"key"` // an Info.ID
 	Handler string    `json:"handler"`
 	Due     time.Time `json:"due"`
 }

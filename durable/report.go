@@ -10,7 +10,6 @@ import (
 	"github.com/tickless/tickless/durable/store"
 )
 
-// newReport returns a report on the attempt.
 func (a *attempt) newReport(end store.End, next store.When, err error) *worker.Report {
 	text := ""
 	if err != nil {
@@ -103,45 +102,24 @@ func (a *attempt) scheduleFailedReport(err error) *worker.Report {
 }
 
 // planNextRun computes when the next run is due, unless that is known.
-func (a *attempt) planNextRun() error {
+func (a *attempt) planNextRun() (err error) {
 	if a.nextRunKnown {
 		return nil
 	}
-	return a.callSafely(func() error {
-		at, ok, err := a.recurrence.nextRun(a.due)
-		if err == nil {
-			a.recordNextRun(at, ok)
-		}
-		return err
-	})
-}
-
-// recordNextRun records when the next run is due. ok is false if there is none.
-func (a *attempt) recordNextRun(at store.Time, ok bool) {
-	if a.nextRunKnown = true; ok {
+	a.nextRunKnown = true // there is no run after one whose schedule fails
+	defer a.recoverSchedule(&err)
+	at, ok, err := a.recurrence.nextRun(a.due)
+	if ok && err == nil {
 		a.nextRun = store.At(at)
 	}
+	return err
 }
 
-// callSafely calls f. If the task names a schedule, f may call the user's code, so it runs
-// on a new goroutine: a panic or runtime.Goexit there becomes an error.
-func (a *attempt) callSafely(f func() error) error {
-	if a.task.Schedule == "" {
-		return f()
+// recoverSchedule turns a panic of the user's schedule into an error.
+func (a *attempt) recoverSchedule(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("durable: panic in the schedule %q: %v", a.task.Schedule, v)
 	}
-	err := fmt.Errorf("durable: the schedule %q ended its goroutine", a.task.Schedule)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if v := recover(); v != nil {
-				err = fmt.Errorf("durable: panic in the schedule %q: %v", a.task.Schedule, v)
-			}
-		}()
-		err = f()
-	}()
-	<-done
-	return err
 }
 
 // skipToLatestRun sets a.due to the latest run that is due. It skips at most 100,000
@@ -152,61 +130,60 @@ func (a *attempt) skipToLatestRun(now store.Time) (moreToSkip bool, err error) {
 		a.due = a.recurrence.latestRun(a.due, now)
 		return false, nil
 	}
-	err = a.callSafely(func() error {
-		for range 100_000 {
-			next, ok, err := a.recurrence.nextRun(a.due)
-			if err != nil {
-				return err
-			}
-			if !ok || next > now {
-				a.recordNextRun(next, ok)
-				return nil
-			}
-			a.due = next
+	defer a.recoverSchedule(&err)
+	a.nextRunKnown = true
+	for range 100_000 {
+		next, ok, err := a.recurrence.nextRun(a.due)
+		if err != nil || !ok {
+			return false, err
 		}
-		moreToSkip = true
-		return nil
-	})
-	return moreToSkip, err
+		if next > now {
+			a.nextRun = store.At(next)
+			return false, nil
+		}
+		a.due = next
+	}
+	a.nextRunKnown = false
+	return true, nil
 }
 
 // Settled counts the attempt, now that the store has answered the report: see [worker.Call].
 func (a *attempt) Settled(r *worker.Report, receipt store.Receipt, now store.Time) {
-	n, h := &a.w.counters, new(handlerCounters)
+	n, h := &a.w.counters, new(counters[HandlerStats])
 	if a.handler != nil && !a.isUnsupported() {
 		h = &a.handler.counters
 	}
 	warn := func(text string, args ...any) {
-		a.w.client.log.Warn("durable: "+text, append([]any{"handler", a.task.Handler, "key", printableKey(a.task.Key)}, args...)...)
+		a.w.client.log.Warn("durable: "+text, append([]any{"handler", a.task.Handler, "key", store.Shorten(a.task.Key)}, args...)...)
 	}
 	switch {
 	case receipt == store.Refused:
-		n.lost.Add(1)
-		h.lost.Add(1)
+		n.add(&n.stats.Lost, 1)
+		h.add(&h.stats.Lost, 1)
 	case r.End == store.Done:
-		n.done.Add(1)
-		h.done.Add(1)
+		n.add(&n.stats.Done, 1)
+		h.add(&h.stats.Done, 1)
 		if !r.Next.IsZero() && r.Next.From(now) <= now {
-			h.overran.Add(1)
+			h.add(&h.stats.Overran, 1)
 		}
 	case r.End == store.HandBack:
-		n.released.Add(1)
-		h.released.Add(1)
+		n.add(&n.stats.Released, 1)
+		h.add(&h.stats.Released, 1)
 	case receipt == store.Overtaken:
-		n.failed.Add(1)
-		n.overtaken.Add(1)
-		h.overtaken.Add(1)
+		n.add(&n.stats.Failed, 1)
+		n.add(&n.stats.Overtaken, 1)
+		h.add(&h.stats.Overtaken, 1)
 		warn("an attempt failed, but is not retried: its task was cancelled or scheduled again meanwhile", "error", r.Text)
 	case r.End == store.Retry:
-		n.failed.Add(1)
-		h.retried.Add(1)
+		n.add(&n.stats.Failed, 1)
+		h.add(&h.stats.Retried, 1)
 	default:
-		n.failed.Add(1)
-		n.died.Add(1)
+		n.add(&n.stats.Failed, 1)
+		n.add(&n.stats.Died, 1)
 		if r.End == store.Dropped {
-			h.dropped.Add(1)
+			h.add(&h.stats.Dropped, 1)
 		} else {
-			h.died.Add(1)
+			h.add(&h.stats.Died, 1)
 		}
 		a.w.addRecentDead(RecentDead{When: a.w.now(), Key: a.task.Key, Handler: a.task.Handler, Attempt: a.delivery.Attempt, Error: r.Text})
 		warn("a task has become a dead letter", "attempt", a.delivery.Attempt, "error", r.Text)
@@ -216,5 +193,5 @@ func (a *attempt) Settled(r *worker.Report, receipt store.Receipt, now store.Tim
 
 // GivenUp logs that the attempt's lease is given up: see [worker.Call].
 func (a *attempt) GivenUp() {
-	a.w.client.log.Warn("durable: a handler does not return; its lease is given up", "handler", a.task.Handler, "key", printableKey(a.task.Key))
+	a.w.client.log.Warn("durable: a handler does not return; its lease is given up", "handler", a.task.Handler, "key", store.Shorten(a.task.Key))
 }

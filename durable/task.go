@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/tickless/tickless/durable/internal/random"
@@ -182,14 +181,6 @@ func (t *Task) followUps(n int) (found int) {
 		}
 	}
 	return found
-}
-
-// printableKey returns the key for log messages: quoted if it is not text.
-func printableKey(key string) string {
-	if store.IsName(key) {
-		return store.Shorten(key)
-	}
-	return strconv.Quote(store.Shorten(key))
 }
 
 // encodeTask returns the task as a store's task. If the task is larger than maxBytes, it

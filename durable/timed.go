@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tickless/tickless/durable/internal/worker"
@@ -38,7 +38,12 @@ type CommandStats struct {
 func (c *Client) CommandStats() []CommandStats {
 	var commandStats []CommandStats
 	for i := range c.store.counters {
-		if st := c.store.counters[i].stats(commandNames[i]); st.Took.Count() > 0 {
+		n := &c.store.counters[i]
+		n.mu.Lock()
+		st := n.stats
+		st.Command, st.Outcomes = commandNames[i], maps.Clone(st.Outcomes)
+		n.mu.Unlock()
+		if st.Took.Count() > 0 {
 			commandStats = append(commandStats, st)
 		}
 	}
@@ -68,14 +73,7 @@ var commandNames = [numCommandTypes]string{
 	typeCheck: "check", typeRepair: "repair",
 }
 
-// A commandCounter counts the commands of one type.
-type commandCounter struct {
-	errorCount    atomic.Int64
-	outcomeCounts [store.Changed + 1]atomic.Int64
-
-	mu        sync.Mutex // guards durations
-	durations timer.Histogram
-}
+type commandCounter struct{ counters[CommandStats] }
 
 // recordCommand counts a command, its duration and its error. The methods of timedStore
 // defer this call. A panic of the store becomes the command's error: otherwise it would end
@@ -84,33 +82,17 @@ func (c *commandCounter) recordCommand(began time.Time, err *error) {
 	if v := recover(); v != nil {
 		*err = storePanicError(v)
 	}
-	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
-		c.errorCount.Add(1)
-	}
 	duration := time.Since(began)
 	c.mu.Lock()
-	c.durations.Record(duration)
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	c.stats.Took.Record(duration)
+	if *err != nil && !errors.Is(*err, store.ErrNotFound) {
+		c.stats.Errors++
+	}
 }
 
 func storePanicError(v any) error {
 	return fmt.Errorf("durable: panic in the store: %v\n%s", v, debug.Stack())
-}
-
-func (c *commandCounter) stats(name string) CommandStats {
-	st := CommandStats{Command: name, Errors: c.errorCount.Load()}
-	for o := range c.outcomeCounts {
-		if n := c.outcomeCounts[o].Load(); n > 0 {
-			if st.Outcomes == nil {
-				st.Outcomes = make(map[Outcome]int64)
-			}
-			st.Outcomes[Outcome(o)] = n
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	st.Took = c.durations
-	return st
 }
 
 // A timedStore is a Store that counts its commands and measures how long they take.
@@ -147,10 +129,13 @@ func (s *timedStore) Change(ctx context.Context, shard int, stamp store.Stamp, c
 	if c.Op == store.Cancel {
 		s.notifyCancelled(shard, c.Items, out)
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stats.Outcomes == nil && len(out) > 0 {
+		n.stats.Outcomes = make(map[Outcome]int64)
+	}
 	for _, o := range out {
-		if int(o) < len(n.outcomeCounts) {
-			n.outcomeCounts[o].Add(1)
-		}
+		n.stats.Outcomes[o]++
 	}
 	return out, nil
 }

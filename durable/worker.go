@@ -52,7 +52,8 @@ type Worker struct {
 	currentRun *currentRun
 	recentDead []RecentDead
 
-	counters      workerCounters
+	counters      counters[WorkerStats] // without what loopCounters and places have
+	loopCounters  worker.Counters
 	errorLoggedAt atomic.Int64 // when an error was last logged, in seconds
 	storePaused   atomic.Bool  // the store is paused
 }
@@ -220,7 +221,6 @@ func (w *Worker) limitWaiting(r *currentRun) *time.Timer {
 	return time.AfterFunc(w.config.shutdownTimeout, r.abort)
 }
 
-// failRun makes Run end with a permanent error of the store.
 func (w *Worker) failRun(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -278,7 +278,7 @@ func (w *Worker) initRun(ctx, commandCtx context.Context) {
 	pool := places.New(w.config.concurrency, limits, w.now, w.timers)
 	w.places.Store(pool)
 	w.run = worker.NewRun(worker.Config{
-		Counters: &w.counters.Counters, Claimed: w.newAttempt, Paused: w.logPause, LogError: w.logError, Fail: w.failRun,
+		Counters: &w.loopCounters, Claimed: w.newAttempt, Paused: w.logPause, LogError: w.logError, Fail: w.failRun,
 		Store: w.client.store, Commands: commandCtx, Pool: pool,
 		PlacesPerClaim: min(max(2*w.config.concurrency/w.client.store.Shards(), 1), store.MaxClaim),
 		Now:            w.now, Timers: w.timers, HasVirtualClock: w.hasVirtualClock, Random: w.client.random,

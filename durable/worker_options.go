@@ -90,8 +90,9 @@ func WithVersion(version string) WorkerOption {
 // WithConcurrency sets how many handlers the Worker runs at a time, its places. The
 // default is [DefaultConcurrency]. The last quarter of the places goes only to handlers
 // that run nothing, so that a slow handler leaves places for others; a Worker with one
-// handler uses all places for it. n should be at least the store's number of shards, because
-// otherwise slow handlers delay others. It panics unless n is from 1 to a million.
+// handler, or with fewer than four places, uses all places for any. n should be at least the
+// store's number of shards, because otherwise slow handlers delay others. It panics unless n is
+// from 1 to a million.
 func WithConcurrency(n int) WorkerOption {
 	checkRange("WithConcurrency", n >= 1 && n <= maxCount, n, "from 1 to 1000000")
 	return workerOption(func(c *workerConfig) { c.concurrency = n })
@@ -154,8 +155,8 @@ func WithBackoff(base, limit time.Duration) HandlerOption {
 // WithTimeout sets how long an attempt may take before its context is cancelled, unless
 // the task has a [Task.Timeout]. If the handler still runs one lease later, the attempt
 // counts as a crash. A handler that does not return is logged with its stack, and after
-// another d its place is given again. The default is [DefaultTimeout]. A time above 170 years counts as 170
-// years. It panics if d is not positive.
+// another d its place is given again. The default is [DefaultTimeout]. A time above 170 years
+// counts as 170 years. It panics if d is not positive.
 func WithTimeout(d time.Duration) HandlerOption {
 	checkRange("WithTimeout", d > 0, d, "positive")
 	d = min(d, store.MaxDelay) // so that d plus a lease does not overflow

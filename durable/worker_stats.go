@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tickless/tickless/durable/internal/worker"
@@ -33,36 +32,35 @@ type WorkerStats struct {
 	Wakeups   int64 // wake-ups by the store for tasks that are due earlier than the Worker expected
 }
 
-type workerCounters struct {
-	worker.Counters
-	done, failed, died, overtaken, released, lost, unknown, purged atomic.Int64
+// counters are statistics that several goroutines count.
+type counters[T any] struct {
+	mu    sync.Mutex
+	stats T // guarded by mu
+}
+
+// add adds n to one of the stats.
+func (c *counters[T]) add(x *int64, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*x += int64(n)
+}
+
+func (c *counters[T]) read() T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stats
 }
 
 // Stats returns the Worker's counters.
 func (w *Worker) Stats() WorkerStats {
-	placesInUse, hanging := 0, 0
+	st, n := w.counters.read(), &w.loopCounters
+	st.Concurrency = w.config.concurrency
 	if p := w.places.Load(); p != nil {
-		placesInUse, hanging = p.InUse()
+		st.Running, st.Hanging = p.InUse()
 	}
-	return WorkerStats{
-		Concurrency: w.config.concurrency,
-
-		Running:   placesInUse,
-		Hanging:   hanging,
-		Claimed:   w.counters.Claimed.Load(),
-		Done:      w.counters.done.Load(),
-		Failed:    w.counters.failed.Load(),
-		Died:      w.counters.died.Load(),
-		Overtaken: w.counters.overtaken.Load(),
-		Released:  w.counters.released.Load(),
-		Lost:      w.counters.lost.Load(),
-		Purged:    w.counters.purged.Load(),
-		Unknown:   w.counters.unknown.Load(),
-		Errors:    w.counters.Errors.Load(),
-		Claims:    w.counters.Claims.Load(),
-		Empty:     w.counters.Empty.Load(),
-		Wakeups:   w.counters.Wakeups.Load(),
-	}
+	st.Claimed, st.Errors = n.Claimed.Load(), n.Errors.Load()
+	st.Claims, st.Empty, st.Wakeups = n.Claims.Load(), n.Empty.Load(), n.Wakeups.Load()
+	return st
 }
 
 // A RecentDead is a run that became a dead letter.
@@ -119,46 +117,19 @@ func (w *Worker) HandlerStats() []HandlerStats {
 	defer w.mu.Unlock()
 	handlerStats := make([]HandlerStats, 0, len(w.handlers))
 	for _, name := range slices.Sorted(maps.Keys(w.handlers)) {
-		handlerStats = append(handlerStats, w.handlers[name].counters.stats(name))
+		st := w.handlers[name].counters.read()
+		st.Handler = name
+		handlerStats = append(handlerStats, st)
 	}
 	return handlerStats
-}
-
-// handlerCounters are the counters for HandlerStats.
-type handlerCounters struct {
-	running, overran                                                 atomic.Int64
-	claimed, done, retried, died, dropped, overtaken, released, lost atomic.Int64
-
-	mu            sync.Mutex // guards lateness and ran
-	lateness, ran timer.Histogram
-}
-
-func (n *handlerCounters) stats(name string) HandlerStats {
-	st := HandlerStats{
-		Handler:   name,
-		Running:   int(n.running.Load()),
-		Claimed:   n.claimed.Load(),
-		Done:      n.done.Load(),
-		Retried:   n.retried.Load(),
-		Died:      n.died.Load(),
-		Dropped:   n.dropped.Load(),
-		Overtaken: n.overtaken.Load(),
-		Overran:   n.overran.Load(),
-		Released:  n.released.Load(),
-		Lost:      n.lost.Load(),
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	st.Lateness, st.Ran = n.lateness, n.ran
-	return st
 }
 
 func (a *attempt) countClaim() {
 	switch {
 	case a.isUnsupported():
-		a.w.counters.unknown.Add(1)
+		a.w.counters.add(&a.w.counters.stats.Unknown, 1)
 	case a.handler != nil: // otherwise the record is damaged
-		a.handler.counters.claimed.Add(1)
+		a.handler.counters.add(&a.handler.counters.stats.Claimed, 1)
 	}
 }
 
@@ -171,16 +142,16 @@ func (a *attempt) countLateness(r *worker.Report) {
 	n := &a.handler.counters
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.lateness.Record(a.claimedAt.Sub(a.due))
+	n.stats.Lateness.Record(a.claimedAt.Sub(a.due))
 }
 
 // countHandlerReturn records that the handler has returned. began is when it was
 // called, by the Worker's clock.
 func (a *attempt) countHandlerReturn(began time.Time) {
 	n := &a.handler.counters
-	n.running.Add(-1)
 	duration := a.w.now().Sub(began)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ran.Record(duration)
+	n.stats.Running--
+	n.stats.Ran.Record(duration)
 }

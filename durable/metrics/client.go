@@ -122,7 +122,6 @@ func newClientMetrics() *metric.Thing {
 	return t.Thing()
 }
 
-// addStoreMetrics adds the metrics of the store's contents.
 func addStoreMetrics(t metric.Table[clientSample]) {
 	t.Add(metric.Gauge, "queue.up", "{store}", "1 if the store's numbers could be read, otherwise 0: the other metrics of the queue are then missing",
 		func(s clientSample) float64 {

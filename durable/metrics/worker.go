@@ -62,7 +62,6 @@ func newWorkerMetrics() *metric.Thing {
 	return t.Thing()
 }
 
-// addHandlerMetrics adds the metrics of the handlers.
 func addHandlerMetrics(t metric.Table[workerSample]) {
 	addPerHandler := func(kind metric.Kind, name, help string, read func(h *durable.HandlerStats) int64) {
 		t.AddParts(kind, "attempt."+name, "{attempt}", "handler", help, func(s workerSample, yield func(string, float64)) {
