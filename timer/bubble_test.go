@@ -69,11 +69,7 @@ func TestScheduler_StoppedInsideABubbleBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { require.True(t, h.Stop()) })
 	done := make(chan struct{})
 	start(t, other, time.Millisecond, func() { close(done) })
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatal("a timer of a millisecond has not fired")
-	}
+	<-done
 }
 
 // Inside a bubble, Close and Shutdown of a Scheduler made outside panic.

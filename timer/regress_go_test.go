@@ -20,22 +20,20 @@ import (
 func TestRussellLuo53_BackIntoTheBucketBeingFlushed(t *testing.T) {
 	s, clk := virtual(t, timer.WithTick(1), timer.WithWheelSize(4))
 	n := 0
-	soon(t, func() {
-		for _, turn := range []time.Duration{4, 16, 64} { // the same slot on each level
-			left := 100
-			var again func()
-			again = func() {
-				n++
-				if left--; left > 0 {
-					s.Start(turn, again)
-				}
-			}
-			for range 3 {
+	for _, turn := range []time.Duration{4, 16, 64} { // the same slot on each level
+		left := 100
+		var again func()
+		again = func() {
+			n++
+			if left--; left > 0 {
 				s.Start(turn, again)
 			}
-			clk.Advance(200 * turn)
 		}
-	})
+		for range 3 {
+			s.Start(turn, again)
+		}
+		clk.Advance(200 * turn)
+	}
 	require.Equal(t, 3*102, n)
 	require.Zero(t, s.Len())
 }

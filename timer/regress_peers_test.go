@@ -274,11 +274,7 @@ func TestTokio_StartWhileThePollerFallsAsleep(t *testing.T) {
 			runtime.Gosched()
 		}
 		start(t, s, time.Duration(i%3)*time.Microsecond, func() { ran <- true })
-		select {
-		case <-ran:
-		case <-time.After(20 * time.Second):
-			t.Fatalf("round %d: missed", i)
-		}
+		<-ran // never, if the wake-up was missed
 	}
 }
 
