@@ -267,7 +267,12 @@ func TestConn_EvictionRefused(t *testing.T) {
 // What the callback writes, or reads, does not keep the connection open: the result decides.
 func TestConn_EvictedAfterAFarewell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		asked := 0
 		cs := idle.NewConns(30*time.Second, idle.WithSlackShare(0), idle.WithOnIdle(func(c *idle.Conn, _ time.Time) bool {
+			if asked++; asked > 1 {
+				t.Error("the result did not decide")
+				return c.Close() == nil
+			}
 			_, err := c.Write([]byte("bye"))
 			require.NoError(t, err)
 			time.Sleep(time.Minute) // longer than the timeout
