@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func (x *taskFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&x.method, "method", "", "method of the request (default POST)")
 	flags.StringVar(&x.body, "body", "", "body, as text")
 	flags.StringVar(&x.bodyFile, "body-file", "", "file with the body, or - for standard input")
-	flags.StringArrayVar(&x.headers, "header", nil, "a header, as NAME=VALUE; may be repeated")
+	flags.StringArrayVar(&x.headers, "header", nil, "a header, as NAME=VALUE; may be repeated; these replace all headers")
 	flags.StringVar(&x.at, "at", "", "when it runs, as a time or now")
 	flags.DurationVar(&x.after, "after", 0, "when it runs, from now on")
 	flags.StringVar(&x.cron, "cron", "", `repeat at the times of a cron spec, such as "0 9 * * 1-5"`)
@@ -64,6 +65,8 @@ func (x *taskFlags) apply(flags *pflag.FlagSet, in io.Reader, t *durable.Task, o
 	switch {
 	case isCall && given("call", "method", "body", "body-file", "header"):
 		err = x.applyToCall(flags, in, t, ofService)
+	case !isCall && given("body", "body-file", "header") && isRequest(t.Body):
+		err = errors.New("the body is the request of a call: with --call or --method, --body and --header are those of the request; add --replace makes another task")
 	case !isCall:
 		err = x.applyContent(flags, in, &t.Body, &t.Headers)
 	}
@@ -143,6 +146,18 @@ func (x *taskFlags) applyContent(flags *pflag.FlagSet, in io.Reader, body *[]byt
 		(*headers)[name] = value
 	}
 	return err
+}
+
+// isRequest reports whether a body has the form of a call's request, and nothing else.
+func isRequest(body []byte) bool {
+	var parts map[string]any
+	if json.Unmarshal(body, &parts) != nil || parts["url"] == nil {
+		return false
+	}
+	for _, name := range []string{"url", "method", "headers", "body", "body64"} {
+		delete(parts, name)
+	}
+	return len(parts) == 0
 }
 
 // applyToCall sets the parts of the request in a task's body.

@@ -215,6 +215,17 @@ func changes(s *subject) {
 	s.prints("order good done", "runs", "order")
 	s.prints("order good done", "runs", "--handler", "good", "--from", "-1h")
 
+	s.prints("call created", "add", "call", "--call", "http://x.example/", "--header", "A=b", "--after", "1h")
+	if _, errs := s.run(cli.ExitUsage, "", "change", "call", "--body", "new"); !strings.Contains(errs, "--method") {
+		s.Error(errs)
+	}
+	s.prints("call replaced", "change", "call", "--method", "PUT", "--body", "new")
+	info, err = s.client.Get(ctx, "call")
+	if err != nil || string(info.Task.Body) != `{"url":"http://x.example/","method":"PUT","headers":{"A":"b"},"body":"new"}` {
+		s.Fatalf("%v %+v", err, info)
+	}
+	s.prints("call removed", "cancel", "call", "--yes")
+
 	s.prints("daily created", "add", "daily", "--handler", "good", "--cron", "0 9 * * *", "--zone", "Europe/Berlin")
 	s.prints("daily replaced", "change", "daily", "--cron", "0 8 * * *")
 	info, err = s.client.Get(ctx, "daily")
