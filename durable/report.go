@@ -149,7 +149,7 @@ func (a *attempt) skipToLatestRun(now store.Time) (moreToSkip bool, err error) {
 
 // Settled counts the attempt, now that the store has answered the report: see [worker.Call].
 func (a *attempt) Settled(r *worker.Report, receipt store.Receipt, now store.Time) {
-	n, h := &a.w.counters, new(counters[HandlerStats])
+	n, h := &a.w.counters, &a.w.otherCounters
 	if a.handler != nil && !a.isUnsupported() {
 		h = &a.handler.counters
 	}

@@ -54,8 +54,9 @@ type Worker struct {
 
 	counters      counters[WorkerStats] // without what loopCounters and places have
 	loopCounters  worker.Counters
-	errorLoggedAt atomic.Int64 // when an error was last logged, in seconds
-	storePaused   atomic.Bool  // the store is paused
+	otherCounters counters[HandlerStats] // of tasks that the Worker cannot run; nobody reads them
+	errorLoggedAt atomic.Int64           // when an error was last logged, in seconds
+	storePaused   atomic.Bool            // the store is paused
 }
 
 // A currentRun is a call of Run that has not returned.
