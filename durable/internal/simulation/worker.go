@@ -121,9 +121,11 @@ func (s *simulation) startProcess(name string, c *workerConfig) *process {
 func (s *simulation) runWorker(name string) {
 	config := newWorkerConfig(s.plan.random(name))
 	var p *process
-	for n := 0; !isClosed(s.over); n++ {
+	for n := 0; ; n++ {
 		r := s.plan.random(name, "life", n)
-		s.sleep(upTo(r, 100*time.Millisecond))
+		if s.sleep(upTo(r, 100*time.Millisecond)); isClosed(s.over) {
+			return // the Worker would be closed before it runs
+		}
 		if p == nil {
 			p = s.startProcess(fmt.Sprint(name, ".", n), config)
 		}
