@@ -2,12 +2,12 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -236,22 +236,23 @@ func checkFields(b []byte, t reflect.Type, at string, p *fieldErrors) {
 		return
 	}
 	known := fieldsOf(t)
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	for name, value := range fields {
 		pointer := at + "/" + pointerEscaper.Replace(name)
 		switch f, ok := known[name]; {
 		case !ok:
 			p.add(pointer, "is unknown")
-		case string(fields[name]) == "null": // as if it were absent
+		case string(value) == "null": // as if it were absent
 		case f.Tag.Get("of") == "answer":
 			p.add(pointer, "is set by the service only")
 		case f.Tag.Get("of") == "task" && at != "":
 			p.add(pointer, "is not for a follow-up")
-		case name == "cron" && string(fields[name]) == `""`: // it would mean now
+		case name == "cron" && string(value) == `""`: // it would mean now
 			p.add(pointer, "is empty")
 		default:
-			checkFields(fields[name], f.Type, pointer, p)
+			checkFields(value, f.Type, pointer, p)
 		}
 	}
+	slices.SortFunc(p.list, func(a, b FieldError) int { return cmp.Compare(a.Pointer, b.Pointer) })
 }
 
 var fieldsCache sync.Map // the results of fieldsOf by their arguments

@@ -3,16 +3,12 @@ package figures
 import (
 	"runtime"
 	"runtime/metrics"
-	"time"
 )
 
-// LiveHeap runs the garbage collector. It returns the size of the live heap and the
-// duration of the collection.
-func LiveHeap() (bytes int64, gcTime time.Duration) {
-	start := time.Now()
+// LiveHeap runs the garbage collector and returns the size of the live heap.
+func LiveHeap() (bytes int64) {
 	runtime.GC()
-	gcTime = time.Since(start)
-	return readMetric("/gc/heap/live:bytes"), gcTime
+	return readMetric("/gc/heap/live:bytes")
 }
 
 // RuntimeMemory returns how many bytes of the system's memory the Go runtime holds.

@@ -94,7 +94,7 @@ func measureTimers(starter timerStarter, n int) *result {
 
 	keptHandles := make([]handle, min(n, maxKeptHandles))
 	memoryBefore := figures.RuntimeMemory()
-	liveBefore, _ := figures.LiveHeap()
+	liveBefore := figures.LiveHeap()
 	startTime := time.Now()
 	var wg sync.WaitGroup
 	nprocs := runtime.GOMAXPROCS(0)
@@ -115,8 +115,7 @@ func measureTimers(starter timerStarter, n int) *result {
 	}
 	wg.Wait()
 	r.InsertTime = time.Since(startTime)
-	live, _ := figures.LiveHeap()
-	r.HeapBytes = live - liveBefore
+	r.HeapBytes = figures.LiveHeap() - liveBefore
 	r.TotalBytes = figures.RuntimeMemory() - memoryBefore
 
 	r.FullGCTime = medianGCTime()
