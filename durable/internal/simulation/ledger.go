@@ -142,7 +142,7 @@ func (x *execution) wrongDelivery(ctx context.Context, c *handlerConfig, clockWa
 	ended, follows := e.FollowedRun()
 	due, claimed := store.TimeOf(d.Due), store.Time(d.Token)
 	skipped := due.Sub(e.Due)
-	isFirst := d.Attempt == d.Crashes+1 && !e.Following && !clockWasSet
+	isFirst := d.Attempt == d.Crashes+1 && !e.Following && !e.Stopping && !clockWasSet // a Cancel ends Following
 	switch {
 	case t.Handler != d.Handler || !maps.Equal(t.Headers, d.Headers):
 		return "the content"
