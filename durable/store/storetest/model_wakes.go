@@ -18,14 +18,15 @@ type readyTask struct {
 // A modelClaimer is what a sender knows from its latest claim.
 type modelClaimer struct {
 	store.Claim
-	nextAt store.Time // when it claims again, unless it is woken
-	wakes  int        // how often the store had woken the workers
+	nextAt store.Time     // when it claims again, unless it is woken
+	wakes  int            // how often the store had woken the workers
+	got    map[string]int // how many tasks of each handler the claim got
 }
 
 // hasRoom reports whether the worker could begin a task of a handler that it has.
 func (c *modelClaimer) hasRoom(handler string) bool {
 	i := slices.Index(c.Handlers, handler)
-	return !slices.ContainsFunc(c.Rooms, func(x store.Room) bool { return x.Handler == i && x.Most == 0 })
+	return !slices.ContainsFunc(c.Rooms, func(x store.Room) bool { return x.Handler == i && x.Most <= c.got[handler] })
 }
 
 // An owedWake is a wake-up that must come before time passes.
@@ -74,7 +75,10 @@ func (m *model) noteClaim(sender string, r *store.Round, a *store.Answer) {
 	case r.Leave:
 		delete(m.claimers, sender)
 	case r.Claim.Asked:
-		c := modelClaimer{Claim: r.Claim, nextAt: store.Never, wakes: m.wakes()}
+		c := modelClaimer{Claim: r.Claim, nextAt: store.Never, wakes: m.wakes(), got: make(map[string]int)}
+		for i := range a.Tasks {
+			c.got[a.Tasks[i].Handler]++
+		}
 		if a.Next >= 0 {
 			c.nextAt = m.now.Add(a.Next)
 		}
