@@ -131,7 +131,7 @@ func (c *clientActor) task(key string, mustRepeat bool) durable.Task {
 	if repeats(&t) && chance(r, 60) {
 		t.Missed = randomOf(r, durable.LatestMissed, durable.FireMissed, durable.DeadMissed)
 		if t.Missed == durable.DeadMissed {
-			t.MissedAfter = c.upTo(time.Second)
+			t.MissedAfter = time.Microsecond + c.upTo(time.Second)
 		}
 	}
 	if repeats(&t) && chance(r, 30) {
