@@ -98,7 +98,12 @@ func (p *Pool) checkLocked() (newWorkers int) {
 	// If callbacks compute for long, timers fire 10 to 20 ms late, unless workers yield
 	// between callbacks. In a bounded pool they do not yield, because that would delay
 	// the waiting callbacks.
-	p.mustYield.Store(p.maxWorkers == noLimit && waitingCount > 0 && callbacksTookLong)
+	switch {
+	case p.maxWorkers != noLimit || waitingCount == 0 || !callbacksTookLong:
+		p.mustYield.Store(false)
+	case p.startingWorkers == 0: // otherwise it may be the workers that wait, for a processor
+		p.mustYield.Store(true)
+	}
 	if oneWaitedSinceTimerSet && callbacksTookLong && p.startingWorkers == 0 {
 		share.CallbacksTakeLong()
 		p.workerLimit = min(p.maxWorkers, p.workerCount+min(waitingCount, maxNewWorkers)+p.baseWorkers)

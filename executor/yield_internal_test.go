@@ -115,3 +115,19 @@ func TestPool_FewCallbacksKeepTheirPlace(t *testing.T) {
 	require.Equal(t, make([]int32, maxWithoutYield), before)
 	require.NoError(t, p.Shutdown(t.Context()))
 }
+
+// Callbacks that wait for a worker without a processor do not make other workers yield: beside
+// goroutines that compute, each yield takes 10 ms for each of them.
+func TestPool_AWorkerThatHasNotBegunIsNoSlowCallback(t *testing.T) {
+	p := NewPool(WithWorkers(1))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.submittedCount, p.workerCount, p.startingWorkers = 2, 1, 1
+	p.queue.pushCallbacks([]func(){func() {}})
+	p.watchdog.timerSetAt = time.Now().Add(-time.Second)
+	p.checkLocked()
+	require.False(t, p.mustYield.Load(), "the worker waits for a processor")
+	p.startingWorkers = 0
+	p.checkLocked()
+	require.True(t, p.mustYield.Load(), "the worker runs a callback for a second")
+}
