@@ -15,6 +15,7 @@ import (
 	"github.com/tickless/tickless/durable/internal/simulation"
 	"github.com/tickless/tickless/durable/memstore"
 	"github.com/tickless/tickless/durable/store"
+	"github.com/tickless/tickless/durable/store/storetest"
 )
 
 var memory = simulation.Opener{
@@ -96,4 +97,14 @@ func TestShrink(t *testing.T) {
 	require.Equal(t, r.Failure, again.Failure)
 	require.Equal(t, r.Trace, again.Trace)
 	require.Contains(t, smallest.Command(), fmt.Sprintf("make simulation SEED=%d WITHOUT=worker", plan.Seed))
+}
+
+// A judge that expects no task names the one that it finds.
+func TestJudge_UnexpectedTask(t *testing.T) {
+	found := ""
+	j := storetest.NewJudge(func(difference string) { found = difference; panic(found) },
+		func(store.Filter) []store.Entry { return []store.Entry{{Task: store.Task{ID: "a"}}} }, func() int { return 0 })
+	require.Panics(t, func() { j.Compare(1, store.Stats{}) })
+	require.Contains(t, found, "unexpected")
+	require.Contains(t, found, "ID:a")
 }

@@ -250,8 +250,8 @@ func (m *model) withPause(e store.Entry) store.Entry {
 
 func (m *model) compareEntries(got, want []store.Entry) {
 	for i := range max(len(got), len(want)) {
-		m.check(i < len(got), "the store does not have %+v", want[min(i, len(want)-1)])
-		m.check(i < len(want), "the store has the unexpected %+v", got[min(i, len(got)-1)])
+		m.check(i < len(got), "the store does not have %+v", want[min(i, len(want)):])
+		m.check(i < len(want), "the store has the unexpected %+v", got[min(i, len(got)):])
 		m.adoptVersion(&got[i])
 		if t := m.tasks[want[i].ID]; t != nil {
 			want[i].Version = t.Version
