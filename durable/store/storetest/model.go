@@ -93,11 +93,11 @@ func testModel(b *storeTest) {
 		"done", "done, repeats", "retried", "died", "run died", "run died again", "dropped", "handed back", "handed back for later",
 		"followed", "forgotten", "filtered", "walked", "walked by prefix",
 		"follow-up of a success", "follow-up of a failure", "paused", "stays paused", "resumed", "same", "kept run", "trimmed",
-		"followed by another generation", "moved to another generation", "requeued as another generation",
-		"limited", "kept by concurrency", "kept by a paused handler", "changed", "of its version", "a paused task waits", "a paused task runs once", "a running task is paused", "scheduled paused", "resumed late", "limited by group",
+		"moved to another generation", "requeued as another generation",
+		"limited", "kept by concurrency", "kept by a paused handler", "changed", "of its version", "a paused task waits", "a paused task runs once", "scheduled paused", "resumed late", "limited by group",
 		"over", "new content for a running task", "new content for a run that stays",
 		"new content after an attempt", "a run that stays is earlier", "a run that stays is followed", "a run keeps its time",
-		"followed after the run", "run died and is followed", "imported", "an older set", "a set loses a task",
+		"followed after the run", "run died and is followed", "imported", "an older set",
 	} {
 		b.require(m.caseCounts[what] > 0, "%q never happened", what)
 	}
@@ -106,7 +106,7 @@ func testModel(b *storeTest) {
 	}
 	for _, what := range []string{ // rare
 		"kept by a group's concurrency", "last suspect waits", "poison that repeats", "poisoned", "kept run in place of another", "stopped", "unique", "kept by rate", "limited again", "kept by a group's rate",
-		"over and removed", "over after the run", "a run of a set moves",
+		"over and removed", "over after the run", "a run of a set moves", "a running task is paused", "a set loses a task", "followed by another generation",
 	} {
 		b.require(m.caseCounts[what] > 0, "%q never happened", what)
 	}
