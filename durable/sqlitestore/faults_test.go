@@ -140,7 +140,6 @@ func TestBusy(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, store.ErrNotDone)
 	require.ErrorIs(t, err, sqlitestore.ErrBusy)
-	require.Less(t, time.Since(begin), hold)
 	waited := make(chan error, 1)
 	go func() { waited <- schedule(context.Background(), st, "long") }()
 	time.Sleep(time.Until(begin.Add(hold)))
