@@ -372,8 +372,10 @@ func TestFaults_OldSnapshot(t *testing.T) {
 	_, err := c.ScheduleBatch(t.Context(), items)
 	require.NoError(t, err)
 	r := store.Round{Claim: store.Claim{Asked: true, Max: 100, Handlers: []string{"h"}}, Lease: time.Minute, MaxCrashes: 5}
-	for i := range n / 100 / 2 {
-		a, err := s.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: int64(i + 1), Until: store.Farthest}, r)
+	claims := int64(0)
+	claimAndReport := func() {
+		claims++
+		a, err := s.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: claims, Until: store.Farthest}, r)
 		require.NoError(t, err)
 		require.Len(t, a.Tasks, r.Claim.Max)
 		r.Reports = nil
@@ -381,9 +383,16 @@ func TestFaults_OldSnapshot(t *testing.T) {
 			r.Reports = append(r.Reports, store.Report{Lease: store.Lease{ID: x.ID, Token: x.Token}, End: store.Done, Due: x.Due})
 		}
 	}
+	for range n / 100 / 2 {
+		claimAndReport()
+	}
 	for i := range 200 {
 		require.NoError(t, schedule(t, c, fmt.Sprint("later", i)))
 	}
+	// A command that guesses may be up to maxGuess ahead of the server's clock. The next one that
+	// reads that clock finds that it goes back, so that the claims forget what they remember.
+	claimAndReport()
+	claimAndReport()
 	require.Less(t, blocks(findDocuments, 0, []string{""}, "0"), int64(40))
 	x := s.shards[0]
 	done := make(chan memory, 1)
