@@ -185,7 +185,7 @@ func (m *machine) settleGroups() {
 		if isParked {
 			x.parked = true
 			isFull := x.limit.Concurrency > 0 && x.limit.Running >= int64(x.limit.Concurrency)
-			m.heldByGroup = m.heldByGroup || isFull && t.At <= m.now && m.limitOf(t.Handler).Paused == 0 && m.claim != nil && m.claim.Knows(t.Handler, t.Schedule)
+			m.heldByGroup = m.heldByGroup || isFull && t.At <= m.now && !m.numbers.Paused && m.limitOf(t.Handler).Paused == 0 && m.claim != nil && m.claim.Knows(t.Handler, t.Schedule)
 		} else {
 			ready[k]++
 		}

@@ -168,13 +168,20 @@ func testConcurrencyLimit(b *limitTest) {
 	ids, a = b.claimAs("one", 10, "a", "b")
 	equal(b, "claimed after the leases", len(ids), 6)
 
-	// The pause of a handler holds its tasks back, and not the limit.
+	// A pause holds tasks back, and not the limit.
 	b.limit("a", 1, 0)
+	running := slices.DeleteFunc(a.Tasks, func(x store.Claimed) bool { return x.ID[0] != 'a' })
+	isLimited := func(i int) bool {
+		r = b.claimRound(10)
+		r.Claim.Handlers, r.Reports = []string{"a"}, []store.Report{{Lease: leaseOf(running[i]), End: store.HandBack, Due: old}}
+		return b.sendRound(r).Limited
+	}
 	b.pauseHandler("a", "")
-	x = a.Tasks[slices.IndexFunc(a.Tasks, func(x store.Claimed) bool { return x.ID[0] == 'a' })]
-	r = b.claimRound(10)
-	r.Claim.Handlers, r.Reports = []string{"a"}, []store.Report{{Lease: leaseOf(x), End: store.HandBack, Due: old}}
-	b.require(!b.sendRound(r).Limited, "a limit holds back tasks of a paused handler")
+	b.require(!isLimited(0), "a limit holds back tasks of a paused handler")
+	b.resumeHandler("a")
+	_, err := b.change(b.stamp(), store.Command{Op: store.Pause})
+	b.requireNoError(err)
+	b.require(!isLimited(1), "a limit holds back tasks while all are paused")
 }
 
 // Tasks are claimed no faster than a rate allows. Next is when the next task may be claimed.
