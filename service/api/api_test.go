@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -228,6 +230,54 @@ func TestAPI_IsAsDocumented(t *testing.T) {
 		}
 	}
 	require.Equal(t, documented, c.seen)
+}
+
+// The documented fields of a task are those that a Task has.
+func TestAPI_FieldsAreAsDocumented(t *testing.T) {
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	require.NoError(t, json.Unmarshal(openAPI, &doc))
+	want := slices.Sorted(maps.Keys(fieldsOf(reflect.TypeFor[outcomeAnswer]())))
+	require.Equal(t, want, slices.Sorted(maps.Keys(doc.Components.Schemas["Task"].Properties)))
+}
+
+// A dead letter and a run that is kept say when they ended, in each answer that has them.
+func TestAPI_Ended(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
+	w := durable.NewWorker(client)
+	w.Handle("http", func(_ context.Context, d durable.Delivery) error {
+		if d.Key == "dies" {
+			return durable.NoRetry(context.Canceled)
+		}
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	for _, key := range []string{"dies", "done"} {
+		c.want(201, "PUT", "/v1/tasks/"+key, `{"url":"http://x.example/"}`)
+		var runs []durable.Run
+		for len(runs) == 0 {
+			var err error
+			runs, err = client.Runs(ctx, key)
+			require.NoError(t, err)
+		}
+		var got Task
+		require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/tasks/"+key, "").Body.Bytes(), &got))
+		require.True(t, got.Ended.Equal(runs[0].Ended), "%v %v", got.Ended, runs[0].Ended)
+		require.Zero(t, got.Request().Ended)
+		var list taskPage
+		require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/tasks?prefix="+key+"&state="+got.State, "").Body.Bytes(), &list))
+		require.True(t, list.Tasks[0].Ended.Equal(got.Ended))
+	}
+	cancel()
+	require.NoError(t, <-ended)
+	require.NotContains(t, c.want(201, "PUT", "/v1/tasks/k", future).Body.String(), "ended")
+	c.want(422, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","ended":"2027-01-02T15:04:05Z"}`)
 }
 
 // A path with another method says which methods it has.

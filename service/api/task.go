@@ -54,6 +54,7 @@ type Task struct {
 
 	State     string     `json:"state,omitempty" of:"answer"` // pending, running, paused, dead or done
 	Due       *time.Time `json:"due,omitempty" of:"answer"`   // when the next attempt begins; absent if it never does
+	Ended     time.Time  `json:"ended,omitzero" of:"answer"`  // when a dead letter died, or the run that is done ended
 	Attempts  int        `json:"attempts,omitempty" of:"answer"`
 	LastError string     `json:"last_error,omitempty" of:"answer"`
 	Version   string     `json:"version,omitempty" of:"answer"`
@@ -262,6 +263,12 @@ func TaskOf(info *durable.Info) Task {
 	case info.State == durable.Running:
 		t.Due = &info.Due
 	}
+	switch {
+	case info.State == durable.Dead:
+		t.Ended = info.At
+	case info.Run != nil:
+		t.Ended = info.Run.Ended
+	}
 	if n := len(info.Failures); n > 0 {
 		t.LastError = info.Failures[n-1].Error
 	}
@@ -286,7 +293,7 @@ func (t Task) Request() Task {
 	if !t.repeats() && t.Due != nil {
 		t.At = t.Due
 	}
-	t.State, t.Due, t.Attempts, t.LastError, t.Version, t.Paused = "", nil, 0, "", "", false
+	t.State, t.Due, t.Ended, t.Attempts, t.LastError, t.Version, t.Paused = "", nil, time.Time{}, 0, "", "", false
 	return t
 }
 

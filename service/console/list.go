@@ -63,18 +63,8 @@ func rowOf(info *durable.Info) taskRow {
 	if t.URL == "" {
 		row.What = cut(t.Body, 100)
 	}
-	switch info.State {
-	case durable.Pending:
-		if t.Due != nil {
-			row.Time = formatTime(*t.Due)
-		}
-	case durable.Running:
-		row.Time = formatTime(info.Due)
-	default:
-		row.Time = formatTime(info.At)
-		if info.Run != nil {
-			row.Time = formatTime(info.Run.Ended)
-		}
+	if row.Time = formatTime(t.Ended); t.Due != nil {
+		row.Time = formatTime(*t.Due)
 	}
 	return row
 }

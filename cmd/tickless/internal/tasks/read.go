@@ -181,7 +181,11 @@ func printInfo(cmd *cobra.Command, info *durable.Info) error {
 	}
 	t.addRow("id", escapeText(info.ID))
 	t.addRow("state", state)
-	t.addRow("at", formatTime(info.At))
+	at := "at"
+	if info.State == durable.Dead {
+		at = "died"
+	}
+	t.addRow(at, formatTime(info.At))
 	t.addRow("due", formatTime(info.Due))
 	t.addRow("handler", escapeText(task.Handler))
 	if task.Group != "" {

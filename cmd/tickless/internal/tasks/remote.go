@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -189,7 +190,15 @@ func (s *remote) Page(ctx context.Context, f durable.Filter, after durable.Curso
 func (s *remote) Get(ctx context.Context, id string) (durable.Info, error) {
 	var t api.Task
 	err := s.get(ctx, pathOf(id), &t)
-	return infoOf(&t), err
+	info := infoOf(&t)
+	if err == nil && info.State == durable.Past {
+		var runs []durable.Run
+		runs, err = s.Runs(ctx, t.Key)
+		if i := slices.IndexFunc(runs, func(r durable.Run) bool { return r.Ended.Equal(t.Ended) }); i >= 0 {
+			info.Run = &runs[i]
+		}
+	}
+	return info, err
 }
 
 // infoOf converts a task of the API. Its body is the request, as in the store, except that
@@ -221,6 +230,9 @@ func infoOf(t *api.Task) durable.Info {
 		info.State = durable.Pending
 	default:
 		_ = info.State.UnmarshalText([]byte(t.State))
+	}
+	if info.State == durable.Dead {
+		info.At = t.Ended
 	}
 	if t.Due != nil {
 		info.Due = *t.Due

@@ -92,7 +92,8 @@ func TestTasks_Service(t *testing.T) {
 		s.prints("order http done", "runs", "order")
 		s.prints("order http done", "runs", "--handler", "http", "--prefix", "ord")
 		s.prints("order past", "list", "--state", "past")
-		s.prints("order", "get", "order")
+		s.prints("ended 20", "get", "order")
+		s.prints(`"done": true`, "get", "order", "--json")
 
 		s.prints("daily created", "add", "daily", "--call", receiver, "--cron", "0 9 * * *", "--zone", "Europe/Berlin")
 		s.prints("daily replaced", "change", "daily", "--cron", "0 8 * * *")
@@ -108,6 +109,8 @@ func TestTasks_Service(t *testing.T) {
 			s.prints("created", "add", fmt.Sprint("dead-", i), "--call", receiver+"/bad?token=hush")
 			s.becomes(fmt.Sprint("dead-", i), "dead")
 		}
+		s.prints("died 20", "get", "dead-0")
+		s.prints(`"state": "dead", "at": "20`, "get", "dead-0", "--json")
 		s.prints("404 Not Found", "list", "--state", "dead", "--error", "404")
 		if out, errs := s.run(cli.ExitFailed, "y\n", "cancel", "dead-0", "none"); !strings.Contains(out, "dead-0 absent") && !strings.Contains(errs, "2 of 2") {
 			s.Errorf("a dead letter is cancelled: %q, %q", out, errs)

@@ -139,6 +139,7 @@ func looks(s *subject) {
 
 	s.prints(`body 4 bytes: body`, "get", `a\\b`)
 	s.prints(`out of\npaper`, "list", "--state", "dead", "--handler", "bad", "--from", "-1h", "--to", "1h")
+	s.prints("died 20", "get", "order-3")
 	s.prints(`hourly\x00 dead`, "list", "--prefix", "hourly")
 	out, _ := s.run(0, "", "list", "--prefix", "order-", "--json")
 	var list struct {
