@@ -77,7 +77,7 @@ func (c *Client) Check(ctx context.Context) (Health, error) {
 	return h, err
 }
 
-const pausedWarning = "the store is paused: no task is claimed until Resume"
+const pausedWarning = "the store is paused: no task starts until it is resumed"
 
 // A Repair counts what [Client.Repair] has checked and corrected.
 type Repair = store.Repair

@@ -197,14 +197,14 @@ func (x *explainer) explainRunning() {
 func (x *explainer) explainPause() {
 	e := x.entry
 	if x.stats.Paused {
-		x.add(ReasonStorePaused, "the store is paused until Resume")
+		x.add(ReasonStorePaused, "the store is paused until it is resumed")
 	}
 	if p, ok := x.stats.PausedHandlers[e.Handler]; ok {
-		r := x.add(ReasonHandlerPaused, "its handler %q is paused since %s until ResumeHandler", e.Handler, timeText(p.Since))
+		r := x.add(ReasonHandlerPaused, "its handler %q is paused since %s until it is resumed", e.Handler, timeText(p.Since))
 		r.Note = p.Note
 	}
 	if e.Waits() || e.At == store.Farthest && e.Repeats() {
-		x.add(ReasonTaskPaused, "it is paused until ResumeTask")
+		x.add(ReasonTaskPaused, "it is paused until it is resumed")
 	}
 }
 

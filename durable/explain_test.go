@@ -25,6 +25,7 @@ func explain(t *testing.T, c *durable.Client, id string, kinds ...durable.Reason
 	for _, r := range x.Reasons {
 		got = append(got, r.Kind)
 		require.NotEmpty(t, r.Text)
+		require.NotRegexp(t, "[a-z][A-Z]|Resume|Pause|Cancel|Schedule", r.Text) // readers of the API know no method of the library
 	}
 	require.Equal(t, kinds, got, "%+v", x.Reasons)
 	return x.Reasons

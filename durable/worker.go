@@ -395,7 +395,7 @@ func (w *Worker) logPause(shard int, paused bool, handlers []string) {
 		w.client.log.Info("durable: no handler is paused any more")
 		return
 	}
-	w.client.log.Warn("durable: handlers are paused: their tasks wait until ResumeHandler", "handlers", handlers)
+	w.client.log.Warn("durable: handlers are paused: their tasks wait until they are resumed", "handlers", handlers)
 }
 
 // logError logs the error of a command, at most one each second. If the store is down,
