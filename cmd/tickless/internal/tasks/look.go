@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -221,6 +222,9 @@ start in a second on average, in all and of each group of tasks. What is not giv
 			isSet := cmd.Flags().Changed
 			if err == nil && remove == (isSet("concurrency") || isSet("rate") || isSet("group-concurrency") || isSet("group-rate")) {
 				err = errors.New("give --concurrency, --rate, --group-concurrency, --group-rate or --remove")
+			}
+			if x := l.Rate + l.GroupRate; err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) { // JSON has no such number
+				err = fmt.Errorf("--rate and --group-rate are numbers of tasks a second, got %g and %g", l.Rate, l.GroupRate)
 			}
 			if err != nil {
 				return cli.UsageError{Err: err}

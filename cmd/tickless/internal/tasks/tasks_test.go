@@ -235,7 +235,7 @@ func changes(s *subject) {
 	}
 	s.prints("3 runs within 72h0m0s", "upcoming", "--for", "72h")
 	for _, args := range [][]string{{"change", "daily", "--body-file", "/none/such"}, {"change", "daily", "--zone", "Europe/Nowhere"}, {"list", "--after", "!"},
-		{"runs", "--after", "!"}, {"limit", "good", "--rate", "-1"}, {"add", "k", "--handler", "good", "--call", "ftp://x"}} {
+		{"runs", "--after", "!"}, {"limit", "good", "--rate", "-1"}, {"limit", "good", "--rate", "NaN"}, {"add", "k", "--handler", "good", "--call", "ftp://x"}} {
 		s.run(cli.ExitUsage, "", args...)
 	}
 	if _, errs := s.run(cli.ExitUsage, "", "change", "daily", "--cron", "61 * * * *"); !strings.Contains(errs, "61") {
