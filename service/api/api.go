@@ -155,8 +155,6 @@ func (a *API) QueueNames() []string { return a.queues }
 // Audit calls the function of WithAudit.
 func (a *API) Audit(ctx context.Context, action, key string, n int) { a.audit(ctx, action, key, n) }
 
-func (a *API) hasQueue(name string) bool { return slices.Contains(a.queues, name) }
-
 // again sends a command whose answer was lost once more.
 func again(ctx context.Context, outcome durable.Outcome, err error) (durable.Outcome, error) {
 	var unknown *durable.UnknownError

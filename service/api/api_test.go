@@ -490,6 +490,37 @@ func TestWithQueues(t *testing.T) {
 	require.True(t, slices.ContainsFunc(queues, func(q Queue) bool { return q.Queue == "reports" }))
 }
 
+// A queue that the service does not name, or no longer, can be resumed and its limits removed. It
+// gets no tasks.
+func TestAPI_QueuesOfOthers(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
+	require.NoError(t, client.PauseHandler(t.Context(), "a/b", "why"))
+	require.NoError(t, client.SetLimit(t.Context(), "b", durable.Limit{Rate: 2}))
+	require.NoError(t, client.PauseHandler(t.Context(), "b", ""))
+	require.NoError(t, client.SetLimit(t.Context(), "http", durable.Limit{Rate: 3}))
+	names := func() (names []string) {
+		var x struct{ Queues []Queue }
+		require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/queues", "").Body.Bytes(), &x))
+		for _, q := range x.Queues {
+			names = append(names, q.Queue)
+		}
+		return names
+	}
+	require.Equal(t, []string{"http", "a/b", "b"}, names())
+	require.Contains(t, c.want(200, "GET", "/v1/queues/a%2Fb", "").Body.String(), `"note":"why"`)
+	c.want(422, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","queue":"b"}`)
+	c.want(200, "PUT", "/v1/queues/b", `{"rate":2}`)
+	require.Equal(t, []string{"http", "a/b", "b"}, names())
+	c.want(200, "DELETE", "/v1/queues/b", "")
+	c.want(200, "PUT", "/v1/queues/a%2Fb", `{}`)
+	require.Equal(t, []string{"http"}, names())
+	c.want(404, "PUT", "/v1/queues/b", `{"paused":true}`)
+	paused, err := client.PausedHandlers(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, paused)
+}
+
 // A follow-up is a task in the form of the API, without a key and times. Its secrets are
 // dots, which a change keeps.
 func TestAPI_FollowUps(t *testing.T) {

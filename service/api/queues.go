@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tickless/tickless/durable"
@@ -28,7 +30,8 @@ type GroupLimit struct {
 	Rate        float64 `json:"rate,omitempty"`
 }
 
-// Queues returns all queues.
+// Queues returns all queues: those of WithQueues, and others of the store that are paused or have
+// limits. Another program may have made these, or this service when it had other queues.
 func (a *API) Queues(ctx context.Context) ([]Queue, error) {
 	limits, err := a.client.Limits(ctx)
 	if err != nil {
@@ -38,8 +41,16 @@ func (a *API) Queues(ctx context.Context) ([]Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	queues := make([]Queue, len(a.queues))
-	for i, name := range a.queues {
+	names := slices.Clone(a.queues)
+	others := slices.AppendSeq(slices.Collect(maps.Keys(limits)), maps.Keys(paused))
+	slices.Sort(others)
+	for _, name := range others {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	queues := make([]Queue, len(names))
+	for i, name := range names {
 		queues[i] = queueOf(name, limits[name])
 		if x, ok := paused[name]; ok {
 			queues[i].Paused, queues[i].Note, queues[i].Since = true, x.Note, x.Since
@@ -58,16 +69,16 @@ func queueOf(name string, l durable.Limit) Queue {
 
 // QueueByName returns a queue. Without it, the error is a Problem with the status 404.
 func (a *API) QueueByName(ctx context.Context, name string) (Queue, error) {
-	if !a.hasQueue(name) {
-		return Queue{}, Problemf(http.StatusNotFound, "there is no queue %.80q", name)
-	}
 	queues, err := a.Queues(ctx)
+	if err != nil {
+		return Queue{}, err
+	}
 	for _, q := range queues {
 		if q.Queue == name {
-			return q, err
+			return q, nil
 		}
 	}
-	return Queue{}, err
+	return Queue{}, Problemf(http.StatusNotFound, "there is no queue %.80q", name)
 }
 
 // SetQueue sets a queue's limits, and pauses or resumes it.

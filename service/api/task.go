@@ -155,7 +155,7 @@ func (a *API) convert(t *Task, p *fieldErrors) (task durable.Task, when durable.
 	task.Handler, task.Group = t.Queue, t.Group
 	if t.Queue == "" {
 		task.Handler = a.queues[0]
-	} else if !a.hasQueue(t.Queue) {
+	} else if !slices.Contains(a.queues, t.Queue) {
 		p.add("/queue", fmt.Sprintf("there is no queue %.80q; there are %s", t.Queue, strings.Join(a.queues, ", ")))
 	}
 	for name, value := range t.Headers {

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -147,6 +148,13 @@ func TestTasks_Service(t *testing.T) {
 		s.prints("why not", "limits")
 		s.prints("", "resume", "--handler", "http")
 		s.prints("", "limit", "http", "--remove")
+		if err := errors.Join(s.client.PauseHandler(ctx, "old", "gone"), s.client.SetLimit(ctx, "old", durable.Limit{Rate: 7})); err != nil {
+			s.Fatal(err)
+		}
+		s.prints("old - 7 - - 20", "limits")
+		s.prints("", "resume", "--handler", "old")
+		s.prints("", "limit", "old", "--remove")
+		s.run(cli.ExitFailed, "", "pause", "--handler", "old")
 		host, _ := os.Hostname()
 		s.prints(host, "workers")
 		for _, command := range []string{"list", "upcoming", "workers", "limits", "stats", "runs"} {
