@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -31,6 +32,28 @@ func sqliteCode(err error) int {
 		return e.Code()
 	}
 	return 0
+}
+
+// openError returns the error of Open: the file's name and, if the system refuses the file or
+// its folder, why. SQLite only says that it cannot open or write the file.
+func (s *Store) openError(err error) error {
+	var reason error
+	switch sqliteCode(err) & 0xff {
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY:
+		info, statErr := os.Stat(s.path)
+		switch {
+		case statErr != nil:
+			reason = errors.Unwrap(statErr) // without the name
+		case !info.Mode().IsRegular():
+			reason = errors.New("it is a folder, or no ordinary file")
+		default:
+			reason = accessError(s.path, s.readOnly)
+		}
+	}
+	if reason != nil {
+		err = fmt.Errorf("%w: %w", reason, err)
+	}
+	return fmt.Errorf("sqlitestore: %s: %w", s.path, err)
 }
 
 func isBusyError(err error) bool {

@@ -172,13 +172,14 @@ func TestReadOnly_Permissions(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil || os.Getuid() != 0 {
 		t.Skip("this test needs root and setpriv, to start a process of another user")
 	}
-	for _, mode := range []os.FileMode{0o444, 0o644} {
+	for _, modes := range [][2]os.FileMode{{0o444, 0o755}, {0o644, 0o755}, {0o666, 0o755}, {0o444, 0o777}} {
 		dir := filepath.Join(os.TempDir(), fmt.Sprint("tickless-", rand.Uint64()))
-		require.NoError(t, os.Mkdir(dir, 0o755))
+		require.NoError(t, os.Mkdir(dir, 0o700))
 		defer os.RemoveAll(dir)
 		path, program := filepath.Join(dir, "tasks.db"), filepath.Join(dir, "test")
 		require.NoError(t, open(t, path).Close())
-		require.NoError(t, os.Chmod(path, mode))
+		require.NoError(t, os.Chmod(path, modes[0]))
+		require.NoError(t, os.Chmod(dir, modes[1]))
 		content, err := os.ReadFile(os.Args[0])
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(program, content, 0o755))
@@ -190,14 +191,32 @@ func TestReadOnly_Permissions(t *testing.T) {
 	}
 }
 
-// nobodyChild runs as a user who may not write the file.
+// nobodyChild runs as a user who may not write the file, or not its folder.
 func nobodyChild(path string) error {
 	for _, opts := range [][]sqlitestore.Option{nil, {sqlitestore.WithReadOnly()}} {
-		if _, err := sqlitestore.Open(path, opts...); !errors.Is(err, sqlitestore.ErrReadOnly) {
+		_, err := sqlitestore.Open(path, opts...)
+		if !errors.Is(err, sqlitestore.ErrReadOnly) || !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), path) {
 			return fmt.Errorf("a call of a user who may not write: %w", err)
+		}
+		if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() == 0o777 { // it may read
+			return err
 		}
 	}
 	return nil
+}
+
+// The error for a file that cannot be there has its name and the reason, not only SQLite's number.
+func TestOpen_Refused(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for path, want := range map[string]string{dir: "folder", filepath.Join(dir, "missing", "tasks.db"): "no such file", filepath.Join(file, "tasks.db"): "not a directory"} {
+		for _, opts := range [][]sqlitestore.Option{nil, {sqlitestore.WithReadOnly()}} {
+			_, err := sqlitestore.Open(path, opts...)
+			require.ErrorContains(t, err, path)
+			require.ErrorContains(t, err, want)
+		}
+	}
 }
 
 func TestOpen_NoFile(t *testing.T) {

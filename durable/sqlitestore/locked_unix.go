@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,22 @@ func refuseLockedFile(path string) error {
 	}
 	if lock.Type != unix.F_UNLCK {
 		return fmt.Errorf("%w: process %d has %s open", ErrInUse, lock.Pid, path)
+	}
+	return nil
+}
+
+// accessError returns why the system refuses the file or its folder, or nil. It does not open the
+// file: closing it would release the locks that this process may have on it.
+func accessError(path string, readOnly bool) error {
+	mode := uint32(unix.R_OK | unix.W_OK)
+	if readOnly {
+		mode = unix.R_OK
+	}
+	if err := unix.Access(path, mode); err != nil {
+		return fmt.Errorf("this user may not read or write it: %w", err)
+	}
+	if err := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("SQLite makes files beside it, and this user may not write its folder: %w", err)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	if err := retryWhileBusy(ctx, func() error { return s.connect(ctx) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("sqlitestore: %s: %w", s.path, err), s.closeConns())
+		return nil, errors.Join(s.openError(err), s.closeConns())
 	}
 	s.setOpen(true)
 	s.calls = batch.New[*index](s.closed)
@@ -209,11 +209,9 @@ func (s *Store) createTables(ctx context.Context, conn *sql.Conn) error {
 		return fmt.Errorf("%w: SQLite refuses a write-ahead log; its journal mode is %q", store.ErrUnfit, mode)
 	}
 	if v == schemaVersion {
-		// SQLite opens a file that is not writable for reading only.
-		if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-			return err
-		}
-		_, err := conn.ExecContext(ctx, "ROLLBACK")
+		// SQLite opens a file that is not writable for reading only, and BEGIN IMMEDIATE too does
+		// not fail then.
+		_, err := conn.ExecContext(ctx, "UPDATE tickless_numbers SET version = version WHERE FALSE")
 		return err
 	}
 	// A large file may need longer than openTimeout for new indexes.
