@@ -138,9 +138,7 @@ func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store
 	}
 	switch {
 	case r.every == 0:
-		if at, _, err = r.nextRun(max(startTime, now) - 1); err != nil || at == 0 {
-			return 0, invalidError("task %q never runs from %v on", t.Key, max(startTime, now).Std())
-		}
+		at, _, err = r.nextRun(max(startTime, now) - 1)
 	case t.Start.IsZero():
 		at = now.Add(r.every)
 	case startTime >= now:
@@ -148,6 +146,9 @@ func (t *Task) firstRun(now store.Time, schedules map[string]Schedule) (at store
 	default:
 		r.lastDue = 0
 		at = r.latestRun(startTime, now-1).Add(r.every)
+	}
+	if err != nil || at == 0 || at == store.Farthest && t.End.IsZero() { // at Farthest it would be paused
+		return 0, invalidError("task %q never runs from %v on", t.Key, max(startTime, now).Std())
 	}
 	return at, nil
 }

@@ -280,6 +280,24 @@ func TestAPI_Ended(t *testing.T) {
 	c.want(422, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","ended":"2027-01-02T15:04:05Z"}`)
 }
 
+// A task at the last time that a store has says so, and keeps it; one that would come later still is
+// refused, and not taken for a paused one.
+func TestAPI_FarTimes(t *testing.T) {
+	c := &caller{T: t, api: New(durable.New(memstore.New())), seen: map[string]map[int]bool{}}
+	c.want(201, "PUT", "/v1/tasks/k", `{"url":"http://x.example/","at":"2199-12-31T23:59:59.999999Z"}`)
+	for _, patch := range []string{`{"method":"PUT"}`, `{"paused":true}`, `{"paused":false}`} {
+		var got Task
+		require.NoError(t, json.Unmarshal(c.want(200, "PATCH", "/v1/tasks/k", patch).Body.Bytes(), &got))
+		if !got.Paused {
+			require.True(t, got.Due.Equal(store.Farthest.Std()), "%s: %v", patch, got.Due)
+		}
+	}
+	for _, times := range []string{`"at":"2200-01-01T00:00:00Z"`, `"delay":"2562047h"`, `"every":"2562047h"`, `"cron":"@every 2562047h"`} {
+		c.want(422, "PUT", "/v1/tasks/far", `{"url":"http://x.example/",`+times+`}`)
+	}
+	c.want(404, "GET", "/v1/tasks/far", "")
+}
+
 // A path with another method says which methods it has.
 func TestAPI_Methods(t *testing.T) {
 	c := &caller{T: t, api: New(durable.New(memstore.New())), seen: map[string]map[int]bool{}}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tickless/tickless/durable"
 	"github.com/tickless/tickless/durable/callback"
+	"github.com/tickless/tickless/durable/store"
 )
 
 // A Task is a task in the form of the API: a request that is sent at a time. The fields of
@@ -258,6 +259,9 @@ func TaskOf(info *durable.Info) Task {
 		t.Paused, t.Due = true, &info.Due
 	case info.Paused:
 		t.State, t.Paused = "paused", true
+	case info.State == durable.Pending && info.At.IsZero(): // not paused: due at the last time of all
+		last := store.Farthest.Std()
+		t.Due = &last
 	case info.State == durable.Pending:
 		t.Due = &info.At
 	case info.State == durable.Running:
