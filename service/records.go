@@ -46,25 +46,8 @@ func limitRecords(ctx context.Context, client *durable.Client, limit int64, span
 		return 0, err
 	}
 	tooMany := (st.Past*size/entries - limit) / (size / runs)
-	for cursor := durable.Cursor(""); tooMany > 0; {
-		page, err := client.Page(ctx, durable.Filter{State: durable.Past}, cursor, int(min(tooMany, store.MaxPage)))
-		if err != nil {
-			return purged, err
-		}
-		ids := make([]string, len(page.Tasks))
-		for i := range page.Tasks {
-			ids[i] = page.Tasks[i].ID
-		}
-		outcomes, err := client.PurgeBatch(ctx, ids)
-		for _, o := range outcomes {
-			if o == durable.Removed {
-				purged++
-			}
-		}
-		tooMany -= int64(len(ids))
-		if cursor = page.Next; err != nil || cursor == "" {
-			return purged, err
-		}
+	if tooMany <= 0 {
+		return 0, nil
 	}
-	return purged, nil
+	return client.PurgeAll(ctx, durable.Filter{State: durable.Past}, durable.AtMost(int(tooMany)))
 }

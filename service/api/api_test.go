@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -470,7 +471,7 @@ func TestAPI_ListedKeys(t *testing.T) {
 		require.NotEmpty(t, x.Tasks)
 		for _, task := range x.Tasks {
 			var got Task
-			require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/tasks/"+pathEscape(task.Key), "").Body.Bytes(), &got))
+			require.NoError(t, json.Unmarshal(c.want(200, "GET", "/v1/tasks/"+url.PathEscape(task.Key), "").Body.Bytes(), &got))
 			require.Equal(t, []string{task.Key, task.State}, []string{got.Key, got.State}, list)
 		}
 	}

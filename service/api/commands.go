@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/tickless/tickless/durable"
 )
-
-func pathEscape(key string) string { return url.PathEscape(key) }
 
 // moveRepeating moves the next run of a repeating task: the patch has a delay or a time.
 func (a *API) moveRepeating(ctx context.Context, info *durable.Info, patch map[string]json.RawMessage) (durable.Outcome, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"time"
@@ -69,7 +70,7 @@ func (a *API) answerTask(w http.ResponseWriter, r *http.Request, key string, out
 func writeTask(w http.ResponseWriter, r *http.Request, info *durable.Info, outcome durable.Outcome) {
 	setETag(w, info)
 	prefix, _, _ := strings.Cut(r.RequestURI, r.URL.EscapedPath()) // that http.StripPrefix has stripped
-	w.Header().Set("Location", prefix+"/v1/tasks/"+pathEscape(info.ID))
+	w.Header().Set("Location", prefix+"/v1/tasks/"+url.PathEscape(info.ID))
 	writeJSON(w, statusOf(outcome), outcomeAnswer{Shown(info), outcome.String()})
 }
 

@@ -84,16 +84,11 @@ type Explanation struct {
 	Reasons []Reason  `json:"reasons"`
 }
 
-// A Reason is one of the things that keep a task from running: see durable.Reason.
+// A Reason is one of the things that keep a task from running: a durable.Reason whose Holders have
+// the form of the API.
 type Reason struct {
-	Kind    durable.ReasonKind `json:"kind"`
-	Text    string             `json:"text"`
-	Until   time.Time          `json:"until,omitzero"`
-	Note    string             `json:"note,omitempty"`
-	Count   int                `json:"count,omitempty"`
-	Holders []RunningTask      `json:"holders,omitempty"`
-	Worker  string             `json:"worker,omitempty"`
-	AsOf    time.Time          `json:"as_of,omitzero"`
+	durable.Reason
+	Holders []RunningTask `json:"holders,omitempty"`
 }
 
 // Explain says why a task does not run. A task that is done may have a run that is kept.
@@ -106,14 +101,14 @@ func (a *API) Explain(ctx context.Context, key string) (Explanation, error) {
 	x, err := a.client.Explain(ctx, key)
 	switch {
 	case errors.Is(err, durable.ErrNotFound):
-		e.Reasons = append(e.Reasons, Reason{Kind: durable.ReasonPast, Text: "the task is done"})
+		e.Reasons = append(e.Reasons, Reason{Reason: durable.Reason{Kind: durable.ReasonPast, Text: "the task is done"}})
 		return e, nil
 	case err != nil:
 		return Explanation{}, err
 	}
 	e.Now = x.Now
 	for _, r := range x.Reasons {
-		reason := Reason{r.Kind, r.Text, r.Until, r.Note, r.Count, nil, r.Worker, r.AsOf}
+		reason := Reason{Reason: r}
 		for i := range r.Holders {
 			reason.Holders = append(reason.Holders, runningTaskOf(&r.Holders[i].WorkerTask, r.Holders[i].Worker))
 		}

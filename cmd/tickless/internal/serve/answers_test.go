@@ -133,13 +133,9 @@ func answers(t *testing.T, flags []string) {
 		wrong("POST", "/v1/tasks/"+action, object{"prefix": "z", "limit": 1})
 		call(200, "POST", "/v1/tasks/"+action, object{"prefix": "z", "limit": 1})
 	}
-	call(200, "GET", "/v1/stats", nil)
-	call(200, "GET", "/v1/workers", nil)
-	call(200, "GET", "/v1/upcoming?for=2h", nil)
-	call(400, "GET", "/v1/upcoming?for=-1h", nil)
-	call(200, "GET", "/v1/queues", nil)
-	call(200, "GET", "/v1/queues/http", nil)
-	call(404, "GET", "/v1/queues/none", nil)
+	for path, status := range map[string]int{"stats": 200, "workers": 200, "upcoming?for=2h": 200, "upcoming?for=-1h": 400, "queues": 200, "queues/http": 200, "queues/none": 404} {
+		call(status, "GET", "/v1/"+path, nil)
+	}
 	wrong("PUT", "/v1/queues/http", object{})
 	call(200, "PUT", "/v1/queues/http", object{"concurrency": 3})
 	call(404, "PUT", "/v1/queues/none", object{})

@@ -16,6 +16,7 @@ import (
 	"github.com/tickless/tickless/cmd/tickless/internal/cli"
 	"github.com/tickless/tickless/cmd/tickless/internal/stores"
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/durable/store"
 )
 
 // sharedFlags are the flags that all these commands share.
@@ -96,11 +97,7 @@ func (c *sharedFlags) withTasks(cmd *cobra.Command, mayCreate bool, f func(ctx c
 	if mayCreate && c.location.IsNewFile() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s is a new store\n", c.location.File)
 	}
-	st, closeStore, err := c.location.CheckAndOpen(cmd.Context(), cmd.ErrOrStderr(), !mayCreate)
-	if err != nil {
-		return err
-	}
-	return usageError(errors.Join(f(cmd.Context(), local{durable.New(st)}), closeStore()))
+	return c.withStore(cmd, mayCreate, func(ctx context.Context, st store.Store) error { return f(ctx, local{durable.New(st)}) })
 }
 
 // usageError makes invalid input a wrong use of the command.

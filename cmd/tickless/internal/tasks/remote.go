@@ -265,7 +265,7 @@ func (s *remote) Explain(ctx context.Context, id string) (x durable.Explanation,
 	}
 	x = durable.Explanation{ID: e.Key, State: infoOf(&api.Task{State: e.State}).State, Now: e.Now}
 	for _, r := range e.Reasons {
-		reason := durable.Reason{Kind: r.Kind, Text: r.Text, Until: r.Until, Note: r.Note, Count: r.Count, Worker: r.Worker, AsOf: r.AsOf}
+		reason := r.Reason
 		for i := range r.Holders {
 			reason.Holders = append(reason.Holders, durable.Holder{Worker: r.Holders[i].Worker, WorkerTask: workerTaskOf(&r.Holders[i])})
 		}

@@ -32,7 +32,7 @@ see repair.`,
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.location.ReadOnly = true
-			return c.withStore(cmd, func(ctx context.Context, st store.Store) error {
+			return c.withStore(cmd, false, func(ctx context.Context, st store.Store) error {
 				health, err := durable.New(st).Check(ctx)
 				if err != nil && !errors.Is(err, durable.ErrUnsafe) {
 					return err
@@ -62,7 +62,7 @@ func (c *sharedFlags) newRepairCommand() *cobra.Command {
 		Example: "  tickless tasks repair --file tasks.db",
 		Args:    cli.RefuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withStore(cmd, func(ctx context.Context, st store.Store) error {
+			return c.withStore(cmd, false, func(ctx context.Context, st store.Store) error {
 				r, err := durable.New(st).Repair(ctx)
 				if err != nil {
 					return err
@@ -84,7 +84,7 @@ func (c *sharedFlags) newBackupCommand() *cobra.Command {
 			if err := c.requireFile(); err != nil {
 				return err
 			}
-			return c.withStore(cmd, func(ctx context.Context, st store.Store) error {
+			return c.withStore(cmd, false, func(ctx context.Context, st store.Store) error {
 				return st.(*sqlitestore.Store).Backup(ctx, args[0])
 			})
 		},
@@ -135,7 +135,7 @@ After an error, run it again. Damaged tasks are skipped and named, and the exit 
 			if c.location.IsSame(to) {
 				return cli.UsageError{Err: errors.New("both stores are the same")}
 			}
-			return c.withStore(cmd, func(ctx context.Context, st store.Store) (err error) {
+			return c.withStore(cmd, false, func(ctx context.Context, st store.Store) (err error) {
 				dst, closeStore, err := to.CheckAndOpen(ctx, cmd.ErrOrStderr(), false)
 				if err != nil {
 					return fmt.Errorf("the store to copy to: %w", err)
@@ -236,7 +236,7 @@ The other fields of a task are headers, start, end, max_attempts, timeout and ke
 			if err != nil {
 				return err
 			}
-			return c.withStore(cmd, func(ctx context.Context, st store.Store) error {
+			return c.withStore(cmd, false, func(ctx context.Context, st store.Store) error {
 				client := durable.New(st)
 				before, err := client.Stats(ctx)
 				if err != nil {
@@ -263,9 +263,9 @@ The other fields of a task are headers, start, end, max_attempts, timeout and ke
 	}
 }
 
-// withStore opens the store, which must exist, and calls f.
-func (c *sharedFlags) withStore(cmd *cobra.Command, f func(ctx context.Context, st store.Store) error) error {
-	st, closeStore, err := c.location.CheckAndOpen(cmd.Context(), cmd.ErrOrStderr(), true)
+// withStore opens the store, which must exist unless mayCreate is true, and calls f.
+func (c *sharedFlags) withStore(cmd *cobra.Command, mayCreate bool, f func(ctx context.Context, st store.Store) error) error {
+	st, closeStore, err := c.location.CheckAndOpen(cmd.Context(), cmd.ErrOrStderr(), !mayCreate)
 	if err != nil {
 		return err
 	}
