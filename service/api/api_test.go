@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -483,6 +485,35 @@ func TestAPI_ListedKeys(t *testing.T) {
 	for _, key := range []string{".", ".."} {
 		require.Contains(t, c.want(200, "POST", "/v1/tasks", `{"tasks":[{"key":"`+key+`","url":"http://x.example/"}]}`).Body.String(), "/tasks/0/key")
 	}
+}
+
+// A slowStore takes a millisecond for a page.
+type slowStore struct{ *memstore.Store }
+
+func (s slowStore) List(ctx context.Context, shard int, f store.Filter, after store.Cursor, limit int) (store.Page, error) {
+	time.Sleep(time.Millisecond)
+	return s.Store.List(ctx, shard, f, after, limit)
+}
+
+// A dead letter that is requeued and dies again meanwhile is not requeued again.
+func TestAPI_RequeueEndsWhileTasksDie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := durable.New(slowStore{memstore.New()}, durable.WithLogger(slog.New(slog.DiscardHandler)))
+		c := &caller{T: t, api: New(client), seen: map[string]map[int]bool{}}
+		w := durable.NewWorker(client)
+		w.Handle("http", func(context.Context, durable.Delivery) error { return durable.NoRetry(context.Canceled) })
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Run(ctx) }()
+		for i := range 1500 {
+			_, err := client.Schedule(ctx, durable.Task{Key: fmt.Sprint(i), Handler: "http"}, durable.After(0))
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Second)
+		require.JSONEq(t, `{"count":1500}`, c.want(200, "POST", "/v1/tasks/requeue", `{"state":"dead","limit":10000}`).Body.String())
+		cancel()
+		require.NoError(t, <-ended)
+	})
 }
 
 func TestBackoff(t *testing.T) {

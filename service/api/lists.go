@@ -183,7 +183,7 @@ func (a *API) bulk(action string) func(http.ResponseWriter, *http.Request) error
 func (a *API) runBulk(ctx context.Context, action string, f durable.Filter, limit int) (total int, err error) {
 	var cursor durable.Cursor
 	for total < limit {
-		n, next, err := a.Bulk(ctx, action, f, cursor, min(limit-total, maxLimit))
+		n, next, err := a.Bulk(ctx, action, &f, cursor, min(limit-total, maxLimit))
 		total += n
 		if cursor = next; err != nil || cursor == "" {
 			return total, err
@@ -194,17 +194,24 @@ func (a *API) runBulk(ctx context.Context, action string, f durable.Filter, limi
 
 // Bulk carries out a command on the next tasks that match a filter, at most limit: cancel,
 // run, requeue or purge. It returns how many were changed, and the cursor for the next call,
-// which is empty at the end.
-func (a *API) Bulk(ctx context.Context, action string, f durable.Filter, cursor durable.Cursor, limit int) (n int, next durable.Cursor, err error) {
+// which is empty at the end. The first call completes the filter: what fails again between two
+// calls is not requeued twice.
+func (a *API) Bulk(ctx context.Context, action string, f *durable.Filter, cursor durable.Cursor, limit int) (n int, next durable.Cursor, err error) {
 	switch action {
 	case "requeue":
-		f.State = durable.Dead
+		if f.State = durable.Dead; f.To.IsZero() {
+			now, err := a.client.Store().Now(ctx, 0)
+			if err != nil {
+				return 0, "", err
+			}
+			f.To = now.Std().Add(time.Microsecond)
+		}
 	case "run":
 		f.State = durable.Pending
 	case "purge":
 		f.State = cmp.Or(f.State, durable.Dead)
 	}
-	page, err := a.client.Page(ctx, f, cursor, limit)
+	page, err := a.client.Page(ctx, *f, cursor, limit)
 	if err != nil || len(page.Tasks) == 0 {
 		return 0, page.Next, err
 	}

@@ -113,7 +113,7 @@ func (c *Console) run(ctx context.Context, x *work, f durable.Filter) {
 	var cursor durable.Cursor
 	for {
 		stepCtx, cancel := context.WithTimeout(ctx, time.Minute)
-		n, next, err := c.api.Bulk(stepCtx, x.action, f, cursor, step)
+		n, next, err := c.api.Bulk(stepCtx, x.action, &f, cursor, step)
 		cancel()
 		c.mu.Lock()
 		x.count += n
