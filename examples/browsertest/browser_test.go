@@ -29,15 +29,18 @@ import (
 // browserNames are the programs to look for if BROWSER_BIN is not set.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
-// newBrowser starts a browser. The test fails if the browser logs errors.
-//
-// Call newPage first, so that the page's server ends after the browser. A browser without
-// the server logs errors.
-func newBrowser(t *testing.T) context.Context {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a browser")
-	}
+// browser is the browser of all tests. Each has a tab of its own, which shares nothing with
+// the others.
+var browser struct {
+	sync.Once
+	ctx context.Context
+	end context.CancelFunc
+	err error
+}
+
+var errNoBrowser = fmt.Errorf("none of %s is installed; BROWSER_BIN may name another", strings.Join(browserNames, ", "))
+
+func startBrowser() (ctx context.Context, end context.CancelFunc, err error) {
 	path := os.Getenv("BROWSER_BIN")
 	for _, name := range browserNames {
 		if path == "" {
@@ -45,23 +48,41 @@ func newBrowser(t *testing.T) context.Context {
 		}
 	}
 	if path == "" {
-		if os.Getenv("CI") == "true" || os.Getenv("PAGE_PICTURE") != "" {
-			t.Fatalf("none of %s is installed", strings.Join(browserNames, ", "))
-		}
-		t.Skipf("none of %s is installed; BROWSER_BIN may name another", strings.Join(browserNames, ", "))
+		return nil, func() {}, errNoBrowser
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path))
 	if os.Geteuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox)
 	}
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
+	ctx, _ = chromedp.NewContext(allocator) // ends with the allocator
+	end = func() {
+		cancel()
+		chromedp.FromContext(ctx).Allocator.Wait() // until it has removed its files
+	}
+	return ctx, end, chromedp.Do(ctx)
+}
+
+// newBrowser opens a tab. The test fails if the browser logs errors in it.
+//
+// Call newPage first, so that the page's server ends after the tab. A tab without
+// the server logs errors.
+func newBrowser(t *testing.T) context.Context {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	browser.Do(func() { browser.ctx, browser.end, browser.err = startBrowser() })
+	if errors.Is(browser.err, errNoBrowser) && os.Getenv("CI") != "true" && os.Getenv("PAGE_PICTURE") == "" {
+		t.Skip(browser.err)
+	}
+	require.NoError(t, browser.err)
+	ctx, cancel := chromedp.NewContext(browser.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 
 	var mu sync.Mutex
 	var complaints []error
-	require.NoError(t, chromedp.Do(ctx)) // starts the browser
+	require.NoError(t, chromedp.Do(ctx)) // opens the tab
 	require.NoError(t, chromedp.Listen(ctx, func(event any) {
 		mu.Lock()
 		defer mu.Unlock()

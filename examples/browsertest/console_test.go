@@ -45,6 +45,9 @@ func buildProgram(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if browser.end != nil {
+		browser.end()
+	}
 	if program.path != "" {
 		_ = os.Remove(program.path)
 	}
@@ -127,8 +130,9 @@ func TestConsole_Pages(t *testing.T) {
 		ctx := newBrowser(t)
 		call(t, ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !script})
 		for name, path := range consolePages {
+			do(t, ctx, chromedp.Navigate(url+path), chromedp.WaitVisible(chromedp.CSS(`main h1`)))
 			for _, width := range []int64{390, 1100} {
-				do(t, ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate(url+path), chromedp.WaitVisible(chromedp.CSS(`main h1`)))
+				do(t, ctx, chromedp.EmulateViewport(width, 900))
 				over := get(t, ctx, chromedp.Evaluate[int](`document.documentElement.scrollWidth - document.documentElement.clientWidth`))
 				require.LessOrEqual(t, over, 0, "%s at %d: pixels that the page is too wide", name, width)
 			}
