@@ -81,7 +81,7 @@ func (o *operator) try(args ...string) (code int, output string) {
 // sees runs a command until it prints a text. On Redis there is no store before its first worker.
 func (o *operator) sees(want string, args ...string) {
 	o.Helper()
-	for {
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, 160*time.Millisecond) {
 		_, out := o.try(args...)
 		if strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			return
@@ -89,7 +89,7 @@ func (o *operator) sees(want string, args ...string) {
 		if end, ok := o.Deadline(); ok && time.Until(end) < 10*time.Second {
 			o.Fatalf("%q never printed %q, at last:\n%s", args, want, out)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 
