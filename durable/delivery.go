@@ -27,6 +27,8 @@ type Delivery struct {
 	// MaxAttempts is the number of attempts after which a failed run becomes a dead
 	// letter.
 	MaxAttempts int
+	// Timeout is the task's own: see [Task.Timeout]. It may be zero.
+	Timeout time.Duration
 	// LastAttempt says that the run becomes a dead letter if this attempt fails.
 	LastAttempt bool
 	// Crashes is how many earlier attempts ended with a lost lease, usually because the

@@ -95,7 +95,8 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	}()
 
 	wrapError := func(err error) error { return fmt.Errorf("%s %s: %w", r.Method, redactedURL(u), err) }
-	reqCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
+	// ctx ends after the task's own timeout.
+	reqCtx, cancel := context.WithTimeoutCause(ctx, max(c.timeout, d.Timeout), errTimeout)
 	defer cancel()
 	req, err := c.newRequest(reqCtx, r, d)
 	if err != nil {

@@ -189,11 +189,18 @@ func TestCaller_RetryAfter(t *testing.T) {
 
 func TestCaller_SlowReceiver(t *testing.T) {
 	release := make(chan struct{})
-	s := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
+	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/slow" {
+			<-release
+		}
+	})
 	defer close(release)
 	err := call(t, newCaller(t, WithTimeout(20*time.Millisecond)), Request{URL: s.URL})
 	require.ErrorIs(t, err, errTimeout)
 	require.False(t, isDead(err), "the task is tried again")
+	d := delivery(t, Request{URL: s.URL + "/slow"})
+	d.Timeout = time.Hour
+	require.NoError(t, newCaller(t, WithTimeout(time.Nanosecond)).Handle(t.Context(), d), "the task's own timeout counts")
 
 	ctx, cancel := context.WithCancelCause(context.Background())
 	time.AfterFunc(20*time.Millisecond, func() { cancel(durable.ErrLeaseLost) })

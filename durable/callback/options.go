@@ -50,9 +50,9 @@ func WithPerHost(n int) Option {
 	return option(func(c *config) { c.maxPerHost = n })
 }
 
-// WithTimeout sets how long a request may take until the response's status arrives. For a
-// task that still waits for other requests to the host, only the worker's timeout counts.
-// The default is [DefaultTimeout]. WithTimeout panics if d is not positive.
+// WithTimeout sets how long a request may take until the response's status arrives, unless
+// the task has a [durable.Task.Timeout]. While a task waits for other requests to the host,
+// only the worker's timeout counts. The default is [DefaultTimeout]. WithTimeout panics if d is not positive.
 func WithTimeout(d time.Duration) Option {
 	mustBePositive("WithTimeout", d)
 	return option(func(c *config) { c.timeout = d })
