@@ -8,9 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -102,7 +104,7 @@ func (c *Caller) Handle(ctx context.Context, d durable.Delivery) error {
 	if err != nil {
 		return durable.NoRetry(wrapError(err))
 	}
-	resp, err := c.transport.RoundTrip(req)
+	resp, err := c.roundTrip(req)
 	// An attempt that the worker cancelled counts as answered: it says nothing about
 	// the host.
 	answered = err == nil || errors.Is(err, ErrAddress) ||
@@ -158,6 +160,7 @@ func (c *Caller) newRequest(ctx context.Context, r Request, d durable.Delivery) 
 	if err != nil {
 		return nil, err
 	}
+	req.URL.RawQuery = escapeQuery(req.URL.RawQuery)
 	h := req.Header
 	h.Set("User-Agent", "Tickless")
 	for k, v := range r.Headers {
@@ -171,8 +174,6 @@ func (c *Caller) newRequest(ctx context.Context, r Request, d durable.Delivery) 
 		password, _ := u.Password()
 		req.SetBasicAuth(u.Username(), password)
 	}
-	// This header lets net/http repeat the request if a reused connection turns out to
-	// be closed.
 	h.Set(headerIdempotency, d.IdempotencyKey())
 	h.Set(headerKey, url.PathEscape(d.Key))
 	h.Set(headerToken, strconv.FormatInt(d.Token, 10))
@@ -194,7 +195,47 @@ func (c *Caller) newRequest(ctx context.Context, r Request, d durable.Delivery) 
 	if len(c.secrets) > 0 {
 		sign(c.secrets, time.Now(), h, d.IdempotencyKey(), r.Body)
 	}
+	// With a canonical name, net/http would repeat the request on every kept connection that
+	// ends without an answer.
+	for _, name := range []string{headerIdempotency, "X-Idempotency-Key"} {
+		if v, ok := h[name]; ok {
+			delete(h, name)
+			h[strings.ToLower(name)] = v
+		}
+	}
 	return req, nil
+}
+
+// escapeQuery escapes what is not ASCII, as net/http escapes paths.
+func escapeQuery(q string) string {
+	var b strings.Builder
+	for i := range len(q) {
+		if q[i] < 0x80 {
+			b.WriteByte(q[i])
+		} else {
+			fmt.Fprintf(&b, "%%%02X", q[i])
+		}
+	}
+	return b.String()
+}
+
+// roundTrip sends a request. It sends it once more if a kept connection ends without an
+// answer, as it does when the receiver closes it meanwhile.
+func (c *Caller) roundTrip(req *http.Request) (*http.Response, error) {
+	var wasKept, isAnswered atomic.Bool
+	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		GotConn:              func(x httptrace.GotConnInfo) { wasKept.Store(x.Reused) },
+		GotFirstResponseByte: func() { isAnswered.Store(true) },
+	})
+	again := req.Clone(req.Context())
+	resp, err := c.transport.RoundTrip(req.WithContext(ctx))
+	if err == nil || !wasKept.Load() || isAnswered.Load() || ctx.Err() != nil {
+		return resp, err
+	}
+	if req.GetBody != nil {
+		again.Body, _ = req.GetBody()
+	}
+	return c.transport.RoundTrip(again)
 }
 
 const (

@@ -18,6 +18,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/tickless/tickless/durable"
 	"go.uber.org/goleak"
@@ -77,11 +78,11 @@ func TestCaller_SendsWhatTheTaskSays(t *testing.T) {
 			sent, _ = io.ReadAll(r.Body)
 			w.WriteHeader(http.StatusAccepted)
 		})
-		r := Request{URL: s.URL + "/a/b?c=d", Method: "PUT", Body: []byte(body),
+		r := Request{URL: s.URL + "/a/b?c=ü&d=%20", Method: "PUT", Body: []byte(body),
 			Headers: map[string]string{"X-A": "1", "Host": "shop.example", "User-Agent": "mine"}}
 		require.NoError(t, call(t, newCaller(t), r))
 		require.Equal(t, "PUT", got.Method)
-		require.Equal(t, "/a/b?c=d", got.URL.String())
+		require.Equal(t, "/a/b?c=%C3%BC&d=%20", got.URL.String())
 		require.Equal(t, body, string(sent))
 		require.Equal(t, "shop.example", got.Host)
 		require.Equal(t, "mine", got.Header.Get("User-Agent"))
@@ -94,6 +95,44 @@ func TestCaller_SendsWhatTheTaskSays(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "key 1/ü", key)
 		require.Empty(t, got.Header.Get(headerSignature), "there is no secret")
+	}
+}
+
+// A request on a kept connection that ends without an answer is sent once more, and not on
+// every kept connection.
+func TestCaller_KeptConnectionEnds(t *testing.T) {
+	const kept = 4
+	for _, body := range []string{"", "body"} {
+		var requests, warm atomic.Int32
+		allWarm := make(chan struct{})
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			got, _ := io.ReadAll(r.Body)
+			assert.Equal(t, body, string(got))
+			if r.URL.Path == "/warm" {
+				if warm.Add(1) == kept {
+					close(allWarm)
+				}
+				<-allWarm
+				return
+			}
+			if requests.Add(1); r.URL.Path == "/poison" || requests.Load() == 1 {
+				conn, _, _ := w.(http.Hijacker).Hijack()
+				_ = conn.Close()
+			}
+		})
+		c := newCaller(t)
+		request := func(path string) Request {
+			return Request{URL: s.URL + path, Body: []byte(body), Headers: map[string]string{"X-Idempotency-Key": "1"}}
+		}
+		var calls sync.WaitGroup
+		for range kept {
+			calls.Go(func() { assert.NoError(t, c.Handle(context.Background(), delivery(t, request("/warm")))) })
+		}
+		calls.Wait()
+		require.NoError(t, call(t, c, request("/closed")))
+		require.EqualValues(t, 2, requests.Swap(1))
+		require.Error(t, call(t, c, request("/poison")))
+		require.EqualValues(t, 3, requests.Load())
 	}
 }
 
