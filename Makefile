@@ -78,14 +78,14 @@ test: need-browser need-prometheus ## run the tests of every module, in random o
 	./scripts/need-redis || { [ '$(CI)' != true ] && skip="$$skip $(CURDIR)/durable/redisstore"; } || exit 1; \
 	./scripts/need-postgres || { [ '$(CI)' != true ] && skip="$$skip $(CURDIR)/durable/pgstore"; } || exit 1; \
 	$(MAKE) --no-print-directory deps && \
-	$(NOCGO) $(QUIET_ENV) SKIP="$$skip" ALONE=./internal/conformance GO='$(GO)' ./scripts/test test 2 $(FIRST) $(filter-out $(FIRST),$(MODULES)) -- -shuffle=on $(TESTFLAGS)
+	$(NOCGO) $(QUIET_ENV) SKIP="$$skip" ALONE=./internal/conformance GO='$(GO)' ./scripts/test test 2 $(FIRST) $(filter-out $(FIRST),$(MODULES)) -- -shuffle=on -timeout 20m $(TESTFLAGS)
 
 # The modules with concurrent code.
 CONCURRENT := $(filter-out $(addprefix $(CURDIR)/,benchmarks cmd/tickless examples migrate),$(MODULES))
 
 .PHONY: race
 race: need-cgo need-redis need-postgres ## run the tests of the modules with concurrent code, with the race detector
-	@$(DETECTOR) $(QUIET_ENV) GO='$(GO)' ./scripts/test race 2 $(FIRST) $(filter-out $(FIRST),$(CONCURRENT)) -- -race -short -shuffle=on $(TESTFLAGS)
+	@$(DETECTOR) $(QUIET_ENV) GO='$(GO)' ./scripts/test race 2 $(FIRST) $(filter-out $(FIRST),$(CONCURRENT)) -- -race -short -shuffle=on -timeout 20m $(TESTFLAGS)
 
 # The race detector needs a C compiler, except on macOS.
 .PHONY: need-cgo
