@@ -39,6 +39,8 @@ func (c *Client) ResumeTask(ctx context.Context, id string, opts ...ChangeOption
 		return Unknown, err
 	case !info.Paused || info.State > Running:
 		return Kept, nil
+	case !info.Task.repeats():
+		return Changed, nil
 	}
 	now, err := c.store.Now(ctx, c.shardOf(id))
 	if err != nil {

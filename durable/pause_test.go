@@ -106,3 +106,33 @@ func TestPause_KeepsTasksBack(t *testing.T) {
 		}
 	})
 }
+
+// beforeGet is a store that calls call before each Get.
+type beforeGet struct {
+	store.Store
+	call func()
+}
+
+func (s *beforeGet) Get(ctx context.Context, shard int, id string) (store.Entry, error) {
+	s.call()
+	return s.Store.Get(ctx, shard, id)
+}
+
+// ResumeTask reads a task without a next run. Another client replaces it by one that does not
+// repeat, and pauses that.
+func TestResumeTask_AnotherClientReplacesTheTask(t *testing.T) {
+	bubble(t, func(t *testing.T, mem *memstore.Store) {
+		other := durable.New(mem, quiet)
+		c := durable.New(&beforeGet{mem, func() {
+			require.Equal(t, durable.Replaced, schedule(t, other, durable.Task{Key: "k", Handler: "h"}, durable.After(time.Hour)))
+			_, err := other.PauseTask(ctx, "k")
+			require.NoError(t, err)
+		}}, quiet)
+		schedule(t, other, durable.Task{Key: "k", Handler: "h", Every: time.Hour}, durable.After(time.Hour))
+		_, err := other.Reschedule(ctx, "k", durable.At(store.Farthest.Std()))
+		require.NoError(t, err)
+		out, err := c.ResumeTask(ctx, "k")
+		require.NoError(t, err)
+		require.Equal(t, durable.Changed, out)
+	})
+}

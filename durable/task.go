@@ -96,7 +96,8 @@ const (
 	// LatestMissed, the default, runs a repeating task once for all missed runs, with
 	// the Due of the latest. A task that does not repeat runs late.
 	LatestMissed Missed = iota
-	// FireMissed runs all missed runs, the oldest first.
+	// FireMissed runs all missed runs, the oldest first. Of those that are due when Every,
+	// Cron, Zone or Schedule changes, it runs the first.
 	FireMissed
 	// DeadMissed makes a run a dead letter if its first attempt would start more than
 	// [Task.MissedAfter] late. A repeating task continues with its next run.
