@@ -429,8 +429,8 @@ func TestFaults_PlansOfEmptyTables(t *testing.T) {
 	}
 	run("SELECT " + strings.ReplaceAll(fixPlans, "true)", "false)"))
 	statements := []struct{ name, types, text, args string }{
-		{"find", "int, text[], bool[], text", findTasks, "0, '{k7}', '{f}', ''"},
-		{"if_changed", "int, text[], bool[], text", findTasks, "0, '{k7}', '{t}', ''"},
+		{"find", "int, text[], bool[], text, bigint", findTasks, "0, '{k7}', '{f}', '', 0"},
+		{"if_changed", "int, text[], bool[], text, bigint", findTasks, "0, '{k7}', '{t}', '', 0"},
 		{"add", "int", addTasks, "0, 0, '', 0, 0, '', '0', '{k7}'" + strings.Repeat(", '{}'", 17) + ", 0, 0" + strings.Repeat(", '{}'", 4)},
 		{"due", "int, text[], text[], int8[], text[], int8, bool", dueTasks, "0, '{h}', '{\"\"}', '{7}', '{k7}', 1, true"},
 		{"leases", "int", expiredTasks, "0"},

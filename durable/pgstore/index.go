@@ -182,17 +182,15 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 			must(json.Unmarshal(value, &ix.numbers))
 			ix.numbers.version, ix.numbers.ends, ix.numbers.text = version, store.Time(at), string(value)
 			ix.storedNumbers = ix.numbers
-			if ix.numbers.text != ix.memory.numbers.text {
+			// Its text may be the same if the clocks stand: a repeated command changes only its
+			// sender, and a repeated claim only leases.
+			if ix.numbers.text != ix.memory.numbers.text || version != ix.memory.numbers.version {
 				for id := range ix.memory.running {
 					if ix.tasks[id] != nil {
 						ix.tasks[id] = new(cachedTask)
 					}
 				}
-				ix.memory.running = nil
-			}
-			// A repeated command changes only its sender, if the clocks stand.
-			if ix.numbers.text != ix.memory.numbers.text || version != ix.memory.numbers.version {
-				ix.memory.senders, ix.memory.calm = nil, 0
+				ix.memory.running, ix.memory.senders, ix.memory.calm = nil, nil, 0
 			}
 		case version == 0:
 		case name == limitsName:
@@ -207,12 +205,12 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 
 const (
 	latestNumbers = `FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1`
-	// findTasks selects tasks, but remembered ones only if the shard has other numbers now. The
+	// findTasks selects tasks, but remembered ones only if the shard has other numbers, or another version of them. The
 	// subquery with LIMIT, and ctid = ANY elsewhere, fix the plan. A plan that was made while the
 	// table was small could otherwise read all rows of the shard.
 	findTasks = `SELECT t.* FROM unnest($2::text[], $3::bool[]) k(id, remembered)
 		CROSS JOIN LATERAL (SELECT ` + taskColumns + ` FROM tickless.tasks WHERE shard = $1 AND id = k.id LIMIT 1) t
-		WHERE NOT k.remembered OR (SELECT value ` + latestNumbers + `) <> $4`
+		WHERE NOT k.remembered OR (SELECT value <> $4 OR version <> $5 ` + latestNumbers + `)`
 )
 
 // loadTasks adds a query for the tasks that are not cached. It takes remembered tasks, which
@@ -231,7 +229,7 @@ func (ix *index) loadTasks(b *pgx.Batch, ids []string) {
 		ix.query(b, func(rows pgx.Rows) {
 			x := scanTask(rows)
 			ix.tasks[x.ID] = x
-		}, findTasks, ix.shard, missing, remembered, ix.memory.numbers.text)
+		}, findTasks, ix.shard, missing, remembered, ix.memory.numbers.text, ix.memory.numbers.version)
 	}
 }
 

@@ -150,6 +150,43 @@ func TestDo_HandsBackAnOldTask(t *testing.T) {
 	require.Equal(t, "old", claim().ID)
 }
 
+// A repeated claim begins its leases again, even if nothing else of the shard has changed. A Store
+// that remembers the running task by its earlier lease must not write that one.
+func TestDo_RepeatedThroughAnotherStore(t *testing.T) {
+	pool, schema := newSchema(t)
+	v := newVirtualTime(t, pool, schema)
+	shared := optionFunc(func(c *config) { c.steadyName = "shared" })
+	a, b := New(pool, schema, v.steady(), shared), New(pool, schema, v.steady(), shared)
+	t.Cleanup(func() { require.NoError(t, a.Close()); require.NoError(t, b.Close()) })
+	n := int64(0)
+	put := func(key string, want store.Outcome) {
+		n++
+		i := item(key, durable.After(0))
+		x, err := i.Stored()
+		require.NoError(t, err)
+		out, err := a.Change(t.Context(), 0, store.Stamp{Sender: "c", Number: n, Until: store.Farthest}, store.Command{Op: store.Schedule, Items: []store.Item{x}})
+		require.NoError(t, err)
+		require.Equal(t, []store.Outcome{want}, out)
+	}
+	claim := func(s *Store) {
+		got, err := s.Do(t.Context(), 0, store.Stamp{Sender: "w", Number: 1, Until: store.Farthest},
+			store.Round{Lease: time.Minute, MaxCrashes: 5, Claim: store.Claim{Asked: true, Max: 1, Handlers: []string{"h"}}})
+		require.NoError(t, err)
+		require.Len(t, got.Tasks, 1)
+	}
+	put("k", store.Created)
+	claim(a)
+	v.advance(time.Second)
+	put("another", store.Created)
+	claim(b) // the same time, and the same claim
+	want, err := b.Get(t.Context(), 0, "k")
+	require.NoError(t, err)
+	put("k", store.Following)
+	got, err := b.Get(t.Context(), 0, "k")
+	require.NoError(t, err)
+	require.Equal(t, want.At, got.At)
+}
+
 // counter counts the round trips of a pool.
 type counter struct{ atomic.Int64 }
 
