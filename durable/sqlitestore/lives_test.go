@@ -160,7 +160,7 @@ func TestLives(t *testing.T) {
 	}
 	for begun := false; !begun; time.Sleep(time.Millisecond) {
 		mu.Lock()
-		begun = len(acknowledged) > 0 && len(by) == 2 // both workers
+		begun = len(acknowledged) > 0 && len(by) > 0
 		mu.Unlock()
 	}
 	kill := func(x *exec.Cmd) {
