@@ -205,9 +205,9 @@ func (ix *index) loadDocuments(b *pgx.Batch, names []string) {
 
 const (
 	latestNumbers = `FROM tickless.versions WHERE shard = $1 AND name = '' ORDER BY version DESC LIMIT 1`
-	// findTasks selects tasks, but remembered ones only if the shard has other numbers, or another version of them. The
-	// subquery with LIMIT, and ctid = ANY elsewhere, fix the plan. A plan that was made while the
-	// table was small could otherwise read all rows of the shard.
+	// findTasks selects tasks, but remembered ones only if the shard has other numbers, or another
+	// version of them. The subquery with LIMIT, and ctid = ANY elsewhere, fix the plan. A plan that
+	// was made while the table was small could otherwise read all rows of the shard.
 	findTasks = `SELECT t.* FROM unnest($2::text[], $3::bool[]) k(id, remembered)
 		CROSS JOIN LATERAL (SELECT ` + taskColumns + ` FROM tickless.tasks WHERE shard = $1 AND id = k.id LIMIT 1) t
 		WHERE NOT k.remembered OR (SELECT value <> $4 OR version <> $5 ` + latestNumbers + `)`
