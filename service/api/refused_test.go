@@ -17,7 +17,11 @@ import (
 
 // newSender returns a function that sends a request to a new API.
 func newSender(opts ...api.Option) func(method, path, body string) (status int, answer string) {
-	a := api.New(durable.New(memstore.New()), opts...)
+	return senderTo(api.New(durable.New(memstore.New()), opts...))
+}
+
+// senderTo returns a function that sends a request to an API.
+func senderTo(a *api.API) func(method, path, body string) (status int, answer string) {
 	return func(method, path, body string) (int, string) {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -60,7 +61,8 @@ type Task struct {
 	LastError string     `json:"last_error,omitempty" of:"answer"`
 	Version   string     `json:"version,omitempty" of:"answer"`
 
-	hash string // of a request with an Idempotency-Key
+	hash string     // of a request with an Idempotency-Key
+	next *time.Time // when a pending task runs next, unless it is paused
 }
 
 // A Backoff is the range of the delay between two attempts: about Min after the first one,
@@ -252,6 +254,13 @@ func TaskOf(info *durable.Info) Task {
 		t.Keep = &Keep{r.Runs, Duration(r.For)}
 	}
 	t.OnSuccess, t.OnFailure = followUpOf(x.OnSuccess), followUpOf(x.OnFailure)
+	if info.State == durable.Pending {
+		next := info.At
+		if next.IsZero() { // the last time of all
+			next = store.Farthest.Std()
+		}
+		t.next = &next
+	}
 	switch {
 	case info.State == durable.Past:
 		t.State = "done"
@@ -259,11 +268,8 @@ func TaskOf(info *durable.Info) Task {
 		t.Paused, t.Due = true, &info.Due
 	case info.Paused:
 		t.State, t.Paused = "paused", true
-	case info.State == durable.Pending && info.At.IsZero(): // not paused: due at the last time of all
-		last := store.Farthest.Std()
-		t.Due = &last
 	case info.State == durable.Pending:
-		t.Due = &info.At
+		t.Due = t.next
 	case info.State == durable.Running:
 		t.Due = &info.Due
 	}
@@ -294,8 +300,8 @@ func (t *Task) repeats() bool { return t.Cron != "" || t.Every != nil }
 
 // Request returns the task without what only answers have, for a merge patch.
 func (t Task) Request() Task {
-	if !t.repeats() && t.Due != nil {
-		t.At = t.Due
+	if !t.repeats() {
+		t.At = cmp.Or(t.Due, t.next)
 	}
 	t.State, t.Due, t.Ended, t.Attempts, t.LastError, t.Version, t.Paused = "", nil, time.Time{}, 0, "", "", false
 	return t

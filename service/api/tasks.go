@@ -326,6 +326,7 @@ func (a *API) applyPatch(ctx context.Context, key string, version int64, patch m
 	before := TaskOf(&info)
 	paused := before.Paused
 	if v, ok := patch["paused"]; ok {
+		paused = false // if it is null
 		if json.Unmarshal(v, &paused) != nil {
 			var p fieldErrors
 			p.add("/paused", "is not true or false")
@@ -362,15 +363,10 @@ func (a *API) patchFields(ctx context.Context, info *durable.Info, before Task, 
 		return 0, err
 	}
 	isSet := func(name string) bool { v, ok := patch[name]; return ok && string(v) != "null" }
+	isNull := func(name string) bool { return string(patch[name]) == "null" }
+	repeats := before.Cron != "" && !isNull("cron") || before.Every != nil && !isNull("every")
 	switch newTime, newPeriod := isSet("delay") || isSet("at"), isSet("cron") || isSet("every"); {
-	case !newTime && !newPeriod && info.State == durable.Running && !before.repeats():
-		if info.Next.IsZero() {
-			return 0, Problemf(http.StatusConflict, "the task is running: say with delay or at when it runs again")
-		}
-		if fields["at"], err = json.Marshal(info.Next); err != nil {
-			return 0, err
-		}
-	case newTime && !newPeriod && before.repeats():
+	case newTime && !newPeriod && repeats:
 		return a.moveRepeating(ctx, info, patch)
 	case newTime || newPeriod:
 		for _, name := range []string{"delay", "at", "cron", "every"} {
@@ -378,6 +374,19 @@ func (a *API) patchFields(ctx context.Context, info *durable.Info, before Task, 
 		}
 		if !isSet("cron") {
 			delete(fields, "zone")
+		}
+	case !repeats: // it keeps its time
+		at := before.next
+		if info.State == durable.Running {
+			at = &info.Next
+		}
+		if at == nil || at.IsZero() {
+			return 0, Problemf(http.StatusConflict, "the task is %s: say with delay or at when it runs again", TaskOf(info).State)
+		}
+		delete(fields, "zone")
+		delete(patch, "at")
+		if fields["at"], err = json.Marshal(at); err != nil {
+			return 0, err
 		}
 	}
 	if isSet("body") {
