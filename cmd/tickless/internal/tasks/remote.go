@@ -411,6 +411,9 @@ func fieldsOf(t *durable.Task) (map[string]any, error) {
 	if !t.Start.IsZero() || !t.End.IsZero() || t.Missed == durable.FireMissed || len(t.Headers) > 0 {
 		return nil, fmt.Errorf("--start, --end, and --missed fire: %w", errNotInAPI)
 	}
+	if (t.Missed == durable.DeadMissed) != (t.MissedAfter != 0) {
+		return nil, fmt.Errorf("%w: give --missed dead and --missed-after together", durable.ErrInvalid)
+	}
 	x := api.TaskOf(&durable.Info{Task: *t}).Request()
 	x.Key = ""
 	if x.URL == "" {

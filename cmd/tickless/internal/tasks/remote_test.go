@@ -167,6 +167,7 @@ func TestTasks_Service(t *testing.T) {
 // store.
 func TestTasks_ServiceRefuses(t *testing.T) {
 	onService(t, func(s *subject, receiver string) {
+		s.prints("there created", "add", "there", "--call", receiver, "--after", "1h")
 		for _, x := range []struct {
 			code int
 			want string
@@ -178,6 +179,18 @@ func TestTasks_ServiceRefuses(t *testing.T) {
 			{cli.ExitUsage, "--all: ", []string{"pause", "--all"}},
 			{cli.ExitUsage, "--from: ", []string{"list", "--from", "-1h"}},
 			{cli.ExitUsage, "--start", []string{"add", "k", "--call", receiver, "--every", "1h", "--start", "1h"}},
+			{cli.ExitUsage, "--missed-after", []string{"add", "k", "--call", receiver, "--after", "1h", "--missed", "dead"}},
+			{cli.ExitUsage, "--missed-after", []string{"add", "k", "--call", receiver, "--after", "1h", "--missed-after", "5s"}},
+			{cli.ExitUsage, "--missed-after", []string{"change", "there", "--missed", "dead"}},
+			{cli.ExitUsage, "--missed-after", []string{"change", "there", "--missed-after", "5s"}},
+			{cli.ExitUsage, "duration", []string{"add", "k", "--call", receiver, "--missed", "dead", "--missed-after", "-5s"}},
+			{cli.ExitUsage, "duration", []string{"add", "k", "--call", receiver, "--timeout", "-5s"}},
+			{cli.ExitUsage, "duration", []string{"add", "k", "--call", receiver, "--unique", "-5s"}},
+			{cli.ExitUsage, "duration", []string{"add", "k", "--call", receiver, "--keep-for", "-5s"}},
+			{cli.ExitUsage, "Retention", []string{"add", "k", "--call", receiver, "--keep-runs", "-5"}},
+			{cli.ExitUsage, "MaxAttempts", []string{"add", "k", "--call", receiver, "--max-attempts", "-5"}},
+			{cli.ExitUsage, "zone", []string{"add", "k", "--call", receiver, "--zone", "Europe/Berlin"}},
+			{cli.ExitUsage, "one of", []string{"add", "k", "--call", receiver, "--every", "1h", "--at", "now"}},
 			{cli.ExitUsage, "give --call", []string{"add", "k"}},
 			{cli.ExitUsage, "61", []string{"add", "k", "--call", receiver, "--cron", "61 * * * *"}},
 			{cli.ExitUsage, "Nowhere", []string{"add", "k", "--call", receiver, "--cron", "@daily", "--zone", "Europe/Nowhere"}},
