@@ -65,6 +65,43 @@ func TestConsole_WorkersAndReasons(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+// The page of a finished run does not say what was sent, which is not kept, and that of a task that is
+// not a call has no request for curl.
+func TestConsole_WithoutRequest(t *testing.T) {
+	client := durable.New(memstore.New())
+	c := New(api.New(client))
+	get := func(path string) string {
+		t.Helper()
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		require.Equal(t, 200, w.Code, w.Body)
+		return w.Body.String()
+	}
+	schedule := func(key, body string, when durable.When) {
+		_, err := client.Schedule(t.Context(), durable.Task{Key: key, Handler: "http", Body: []byte(body), Retention: durable.Retention{Runs: 1}}, when)
+		require.NoError(t, err)
+	}
+	schedule("waits", `{"url":"http://x.example/"}`, durable.After(time.Hour))
+	schedule("odd", "x", durable.After(time.Hour))
+	schedule("over", `{"url":"http://x.example/"}`, durable.After(0))
+	ctx, cancel := context.WithCancel(t.Context())
+	w := durable.NewWorker(client)
+	w.Handle("http", func(context.Context, durable.Delivery) error { return nil })
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	for st := (durable.Stats{}); st.Done == 0; {
+		var err error
+		st, err = client.Stats(ctx)
+		require.NoError(t, err)
+	}
+	cancel()
+	require.NoError(t, <-ended)
+	for key, want := range map[string][]bool{"waits": {true, false, true}, "odd": {true, true, false}, "over": {false, false, false}} {
+		page := get("/tasks/" + key)
+		require.Equal(t, want, []bool{strings.Contains(page, "What is sent"), strings.Contains(page, "which is not a call"), strings.Contains(page, "As curl")}, key)
+	}
+}
+
 // The pages of repeating tasks have each of them once, and at most 50 rows, among any number of
 // other tasks.
 func TestConsole_RepeatingPages(t *testing.T) {

@@ -38,8 +38,13 @@ func (c *Console) task(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t := api.Shown(&info)
-	p := taskPage{layout: c.layout(r, shownID(id), "/tasks"), Row: rowOf(&info), Info: info, Task: t, Actions: actionsOn(t.State),
-		Request: requestText(&t), Body: bodyText(&t), Curl: curl(&t)}
+	p := taskPage{layout: c.layout(r, shownID(id), "/tasks"), Row: rowOf(&info), Info: info, Task: t, Actions: actionsOn(t.State), Body: bodyText(&t)}
+	if info.State != durable.Past { // the request of a finished run is not kept
+		p.Request = requestText(&t)
+	}
+	if t.URL != "" {
+		p.Curl = curl(&t)
+	}
 	switch {
 	case t.Cron != "":
 		p.Repeats = inWords(t.Cron, t.Zone)
