@@ -96,6 +96,9 @@ func (a *API) requeueTask(w http.ResponseWriter, r *http.Request) error {
 	return a.answerMoved(w, r, "requeue", outcome, err)
 }
 
+// failedText says why a task whose state is failed cannot run again.
+const failedText = "the task has failed, and has no dead letter"
+
 func (a *API) answerMoved(w http.ResponseWriter, r *http.Request, action string, outcome durable.Outcome, err error) error {
 	if outcome, err = again(r.Context(), outcome, err); err != nil {
 		return err
@@ -104,6 +107,9 @@ func (a *API) answerMoved(w http.ResponseWriter, r *http.Request, action string,
 		info, err := a.Find(r.Context(), keyOf(r))
 		if err != nil {
 			return err
+		}
+		if failed(&info) {
+			return Problemf(http.StatusConflict, failedText)
 		}
 		t := TaskOf(&info)
 		return Problemf(http.StatusConflict, "the task is %s", t.State)

@@ -34,8 +34,23 @@ type FilterQuery struct {
 	Error     string     `json:"error"`
 }
 
+// A Filter selects tasks. If Run is done or failed, it selects only the runs that ended so, for
+// which the others are read, too.
+type Filter struct {
+	durable.Filter
+	Run string
+}
+
+// Selects reports whether the filter selects a task that the embedded filter does.
+func (f *Filter) Selects(info *durable.Info) bool {
+	return f.Run == "" || (f.Run == "failed") == failed(info)
+}
+
+// failed reports whether a task is a finished run that failed.
+func failed(info *durable.Info) bool { return info.Run != nil && !info.Run.Done }
+
 // Filter converts the parameters.
-func (q FilterQuery) Filter() (f durable.Filter, err error) {
+func (q FilterQuery) Filter() (f Filter, err error) {
 	var p fieldErrors
 	switch q.State {
 	case "":
@@ -45,10 +60,12 @@ func (q FilterQuery) Filter() (f durable.Filter, err error) {
 		f.State = durable.Running
 	case "dead":
 		f.State = durable.Dead
-	case "done":
+	case "done", "failed":
+		f.State, f.Run = durable.Past, q.State
+	case "past":
 		f.State = durable.Past
 	default:
-		p.add("/state", "is not pending, running, paused, dead or done")
+		p.add("/state", "is not pending, running, paused, dead, done, failed or past")
 	}
 	f.Prefix, f.Handler, f.Group, f.Error = q.Prefix, q.Queue, q.Group, q.Error
 	if q.DueBefore != nil {
@@ -104,7 +121,7 @@ func parseQuery(rawQuery string, allowed ...string) (q FilterQuery, limit int, c
 }
 
 // parseFilter is parseQuery for tasks.
-func parseFilter(rawQuery string) (f durable.Filter, limit int, cursor durable.Cursor, err error) {
+func parseFilter(rawQuery string) (f Filter, limit int, cursor durable.Cursor, err error) {
 	q, limit, cursor, err := parseQuery(rawQuery, "state", "prefix", "queue", "group", "due_before", "error")
 	if err == nil {
 		f, err = q.Filter()
@@ -113,9 +130,31 @@ func parseFilter(rawQuery string) (f durable.Filter, limit int, cursor durable.C
 }
 
 // ParseFilter returns the filter in the parameters of a list of tasks.
-func ParseFilter(v url.Values) (durable.Filter, error) {
+func ParseFilter(v url.Values) (Filter, error) {
 	f, _, _, err := parseFilter(v.Encode())
 	return f, err
+}
+
+// maxReads is how many pages are read for one of which a Filter leaves tasks out.
+const maxReads = 20
+
+// Page is like durable.Client.Page.
+func (a *API) Page(ctx context.Context, f *Filter, after durable.Cursor, limit int) (p durable.Page, err error) {
+	p.Next = after
+	for read := 1; ; read++ {
+		part, err := a.client.Page(ctx, f.Filter, p.Next, limit-len(p.Tasks))
+		if err != nil {
+			return durable.Page{}, err
+		}
+		for i := range part.Tasks {
+			if f.Selects(&part.Tasks[i]) {
+				p.Tasks = append(p.Tasks, part.Tasks[i])
+			}
+		}
+		if p.Next = part.Next; p.Next == "" || len(p.Tasks) == limit || f.Run == "" || read == maxReads {
+			return p, nil
+		}
+	}
 }
 
 func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
@@ -123,7 +162,7 @@ func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.client.Page(r.Context(), f, cursor, limit)
+	page, err := a.Page(r.Context(), &f, cursor, limit)
 	if err != nil {
 		return err
 	}
@@ -160,7 +199,7 @@ func (a *API) bulk(action string) func(http.ResponseWriter, *http.Request) error
 		if err != nil {
 			return err
 		}
-		if f == (durable.Filter{}) {
+		if f == (Filter{}) {
 			return Problemf(http.StatusUnprocessableEntity, "an empty filter is refused: name at least one of state, prefix, queue, due_before and error")
 		}
 		if x.Limit < 1 || x.Limit > maxBulk {
@@ -180,7 +219,7 @@ func (a *API) bulk(action string) func(http.ResponseWriter, *http.Request) error
 	}
 }
 
-func (a *API) runBulk(ctx context.Context, action string, f durable.Filter, limit int) (total int, err error) {
+func (a *API) runBulk(ctx context.Context, action string, f Filter, limit int) (total int, err error) {
 	var cursor durable.Cursor
 	for total < limit {
 		n, next, err := a.Bulk(ctx, action, &f, cursor, min(limit-total, maxLimit))
@@ -196,7 +235,7 @@ func (a *API) runBulk(ctx context.Context, action string, f durable.Filter, limi
 // run, requeue or purge. It returns how many were changed, and the cursor for the next call,
 // which is empty at the end. The first call completes the filter: what fails again between two
 // calls is not requeued twice.
-func (a *API) Bulk(ctx context.Context, action string, f *durable.Filter, cursor durable.Cursor, limit int) (n int, next durable.Cursor, err error) {
+func (a *API) Bulk(ctx context.Context, action string, f *Filter, cursor durable.Cursor, limit int) (n int, next durable.Cursor, err error) {
 	switch action {
 	case "requeue":
 		if f.State = durable.Dead; f.To.IsZero() {
@@ -211,7 +250,7 @@ func (a *API) Bulk(ctx context.Context, action string, f *durable.Filter, cursor
 	case "purge":
 		f.State = cmp.Or(f.State, durable.Dead)
 	}
-	page, err := a.client.Page(ctx, *f, cursor, limit)
+	page, err := a.Page(ctx, f, cursor, limit)
 	if err != nil || len(page.Tasks) == 0 {
 		return 0, page.Next, err
 	}

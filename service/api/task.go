@@ -54,9 +54,9 @@ type Task struct {
 	OnSuccess *Task `json:"on_success,omitempty"`
 	OnFailure *Task `json:"on_failure,omitempty"`
 
-	State     string     `json:"state,omitempty" of:"answer"` // pending, running, paused, dead or done
+	State     string     `json:"state,omitempty" of:"answer"` // pending, running, paused, dead, done or failed
 	Due       *time.Time `json:"due,omitempty" of:"answer"`   // when the next attempt begins; absent if it never does
-	Ended     time.Time  `json:"ended,omitzero" of:"answer"`  // when a dead letter died, or the run that is done ended
+	Ended     time.Time  `json:"ended,omitzero" of:"answer"`  // when a dead letter died, or a finished run ended
 	Attempts  int        `json:"attempts,omitempty" of:"answer"`
 	LastError string     `json:"last_error,omitempty" of:"answer"`
 	Version   string     `json:"version,omitempty" of:"answer"`
@@ -262,6 +262,8 @@ func TaskOf(info *durable.Info) Task {
 		t.next = &next
 	}
 	switch {
+	case failed(info):
+		t.State = "failed"
 	case info.State == durable.Past:
 		t.State = "done"
 	case info.Paused && info.State == durable.Running: // once

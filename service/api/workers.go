@@ -101,7 +101,11 @@ func (a *API) Explain(ctx context.Context, key string) (Explanation, error) {
 	x, err := a.client.Explain(ctx, key)
 	switch {
 	case errors.Is(err, durable.ErrNotFound):
-		e.Reasons = append(e.Reasons, Reason{Reason: durable.Reason{Kind: durable.ReasonPast, Text: "the task is done"}})
+		reason := durable.Reason{Kind: durable.ReasonPast, Text: "the task is done"}
+		if failed(&info) {
+			reason.Text, reason.Note = failedText, TaskOf(&info).LastError
+		}
+		e.Reasons = append(e.Reasons, Reason{Reason: reason})
 		return e, nil
 	case err != nil:
 		return Explanation{}, err

@@ -111,7 +111,7 @@ func actionsOf(state string) []string {
 	switch state {
 	case "dead":
 		return []string{"requeue", "purge"}
-	case "done":
+	case "done", "failed":
 		return []string{"purge"}
 	case "running":
 		return []string{"cancel"}
@@ -119,7 +119,7 @@ func actionsOf(state string) []string {
 	return []string{"run", "cancel"}
 }
 
-var timeNames = map[string]string{"dead": "Died", "done": "Ended", "running": "Due", "pending": "Next attempt", "paused": "Next attempt"}
+var timeNames = map[string]string{"dead": "Died", "done": "Ended", "failed": "Ended", "running": "Due", "pending": "Next attempt", "paused": "Next attempt"}
 
 func (c *Console) tasks(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r.URL.Query())
@@ -134,7 +134,7 @@ func (c *Console) tasks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	counts := map[string]string{"pending": digits(st.Pending), "running": digits(st.Running), "dead": digits(st.Dead)}
-	for _, state := range []string{"pending", "running", "paused", "dead", "done"} {
+	for _, state := range []string{"pending", "running", "paused", "dead", "done", "failed"} {
 		other := queryOf(q.Values)
 		other.Set("state", state)
 		p.Tabs = append(p.Tabs, tab{state, counts[state], other.link("/tasks"), state == here})
@@ -143,7 +143,7 @@ func (c *Console) tasks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := c.client.Page(r.Context(), f, durable.Cursor(cursor), pageSize)
+	page, err := c.api.Page(r.Context(), &f, durable.Cursor(cursor), pageSize)
 	if err != nil {
 		return err
 	}

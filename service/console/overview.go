@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tickless/tickless/durable"
+	"github.com/tickless/tickless/service/api"
 )
 
 // A sample has counters of the store at one time.
@@ -143,14 +144,14 @@ const (
 func (c *Console) countDue(ctx context.Context) ([]number, error) {
 	now := time.Now()
 	hour, day := now.Add(time.Hour), now.Add(24*time.Hour)
-	inHour, more, err := countTasks(ctx, c.client, durable.Filter{State: durable.Pending, From: now, To: hour}, now.Add(readTime))
+	inHour, more, err := countTasks(ctx, c.client, &api.Filter{Filter: durable.Filter{State: durable.Pending, From: now, To: hour}}, now.Add(readTime))
 	if err != nil {
 		return nil, err
 	}
 	list := []number{{Name: "due in an hour", Value: atLeast(inHour, more)}}
 	later := 0
 	if !more {
-		if later, more, err = countTasks(ctx, c.client, durable.Filter{State: durable.Pending, From: hour, To: day}, now.Add(readTime)); err != nil {
+		if later, more, err = countTasks(ctx, c.client, &api.Filter{Filter: durable.Filter{State: durable.Pending, From: hour, To: day}}, now.Add(readTime)); err != nil {
 			return nil, err
 		}
 	}
@@ -159,9 +160,11 @@ func (c *Console) countDue(ctx context.Context) ([]number, error) {
 
 // countTasks counts the tasks that match a filter. more says that it has stopped at
 // maxCounted, or at a time.
-func countTasks(ctx context.Context, client *durable.Client, f durable.Filter, until time.Time) (n int, more bool, err error) {
-	more, err = readTasks(ctx, client, f, new(durable.Cursor), until, func(*durable.Info) (bool, error) {
-		n++
+func countTasks(ctx context.Context, client *durable.Client, f *api.Filter, until time.Time) (n int, more bool, err error) {
+	more, err = readTasks(ctx, client, f.Filter, new(durable.Cursor), until, func(info *durable.Info) (bool, error) {
+		if f.Selects(info) {
+			n++
+		}
 		return false, nil
 	})
 	return n, more, err

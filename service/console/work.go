@@ -57,7 +57,7 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n, more, err := countTasks(r.Context(), c.client, f, time.Now().Add(timeout))
+	n, more, err := countTasks(r.Context(), c.client, &f, time.Now().Add(timeout))
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *Console) startWork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if f == (durable.Filter{}) {
+	if f == (api.Filter{}) {
 		return api.Problemf(http.StatusUnprocessableEntity, "An empty filter is refused.")
 	}
 	x := &work{id: durable.NewKey(), action: action, fields: append(q.Fields(), field{"action", action}, field{"all", "1"})}
@@ -109,7 +109,7 @@ func (c *Console) startWork(w http.ResponseWriter, r *http.Request) error {
 }
 
 // run carries out a work, step by step.
-func (c *Console) run(ctx context.Context, x *work, f durable.Filter) {
+func (c *Console) run(ctx context.Context, x *work, f api.Filter) {
 	var cursor durable.Cursor
 	for {
 		stepCtx, cancel := context.WithTimeout(ctx, time.Minute)

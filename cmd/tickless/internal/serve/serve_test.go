@@ -354,7 +354,7 @@ func story(t *testing.T, flags []string) {
 	n.want(200, "PATCH", "/v1/tasks/hourly", object{"delay": "0s"})
 	eventually(t, func() bool {
 		got := n.want(200, "GET", "/v1/tasks/hourly", nil)
-		return got["state"] == "done" && strings.Contains(fmt.Sprint(got["last_error"]), "moved away")
+		return got["state"] == "failed" && strings.Contains(fmt.Sprint(got["last_error"]), "moved away")
 	})
 	if list := n.want(200, "GET", "/v1/upcoming?for=2h", nil)["upcoming"].([]any); len(list) != 0 {
 		t.Fatalf("upcoming after 410: %v", list)

@@ -76,10 +76,7 @@ func (c *sharedFlags) newRunsCommand() *cobra.Command {
 				t := newTable(cmd, "ENDED", "KEY", "HANDLER", "END", "DUE", "ATTEMPTS", "RESULT OR ERROR")
 				for i := range page.Runs {
 					r := &page.Runs[i]
-					end, text := "done", string(r.Result)
-					if !r.Done {
-						end = "failed"
-					}
+					end, text := endText(r), string(r.Result)
 					if n := len(r.Failures); n > 0 && !r.Done {
 						text = r.Failures[n-1].Error
 					}

@@ -138,7 +138,7 @@ func printPage(cmd *cobra.Command, tasks []taskJSON, onlyIDs bool) error {
 		if n := len(info.Failures); n > 0 {
 			lastError = shortLine(info.Failures[n-1].Error)
 		}
-		state := info.State.String()
+		state := stateText(info)
 		if info.Paused {
 			state = "paused"
 		}
@@ -166,10 +166,26 @@ func (c *sharedFlags) newGetCommand() *cobra.Command {
 	}
 }
 
+// stateText returns a task's state, or how a finished run ended.
+func stateText(info *durable.Info) string {
+	if info.Run != nil {
+		return endText(info.Run)
+	}
+	return info.State.String()
+}
+
+// endText says how a run ended.
+func endText(r *durable.Run) string {
+	if r.Done {
+		return "done"
+	}
+	return "failed"
+}
+
 func printInfo(cmd *cobra.Command, info *durable.Info) error {
 	t := newTable(cmd)
 	task := &info.Task
-	state := info.State.String()
+	state := stateText(info)
 	if info.Stopping {
 		state += ", was asked to stop"
 	}

@@ -132,8 +132,6 @@ func stateName(f *durable.Filter) string {
 	switch {
 	case f.Paused:
 		return "paused"
-	case f.State == durable.Past:
-		return "done"
 	case f.State != 0:
 		return f.State.String()
 	}
@@ -224,7 +222,7 @@ func infoOf(t *api.Task) durable.Info {
 		info.Task.Retention = durable.Retention{Runs: k.Runs, For: time.Duration(k.For)}
 	}
 	switch t.State {
-	case "done":
+	case "done", "failed":
 		info.State = durable.Past
 	case "paused":
 		info.State = durable.Pending
@@ -242,6 +240,9 @@ func infoOf(t *api.Task) durable.Info {
 	}
 	if t.LastError != "" {
 		info.Failures = []durable.Failure{{Attempt: t.Attempts, Error: t.LastError}}
+	}
+	if info.State == durable.Past {
+		info.Run = &durable.Run{Key: t.Key, Handler: t.Queue, Done: t.State == "done", Ended: t.Ended, Attempts: t.Attempts, Failures: info.Failures}
 	}
 	return info
 }

@@ -92,7 +92,7 @@ func TestTasks_Service(t *testing.T) {
 		s.becomes("order", "gone")
 		s.prints("order http done", "runs", "order")
 		s.prints("order http done", "runs", "--handler", "http", "--prefix", "ord")
-		s.prints("order past", "list", "--state", "past")
+		s.prints("order done", "list", "--state", "past")
 		s.prints("ended 20", "get", "order")
 		s.prints(`"done": true`, "get", "order", "--json")
 
@@ -129,6 +129,10 @@ func TestTasks_Service(t *testing.T) {
 			return err == nil && st.Died == 8
 		})
 		s.prints("dead-2 removed", "purge", "dead-2", "--yes")
+		s.prints("dead-2 failed", "list", "--state", "past", "--prefix", "dead-2")
+		s.prints(`"done": false`, "list", "--state", "past", "--prefix", "dead-2", "--json")
+		s.prints("state failed", "get", "dead-2")
+		s.prints("and has no dead letter: ", "explain", "dead-2")
 		s.prints("2 dead letters deleted", "purge", "--all", "--yes")
 		s.prints("dead 0", "stats")
 
