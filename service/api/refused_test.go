@@ -67,6 +67,7 @@ func TestAPI_RefusedFields(t *testing.T) {
 		{`"on_failure":{"url":"http://example.com","cron":""}`, "/on_failure/cron"},
 		{`"method":"get"`, "/method"},
 		{`"state":"done"`, "/state"},
+		{`"failures":[]`, "/failures"},
 		{`"version":"1"`, "/version"},
 		{`"on_success":{"url":"http://example.com","group":"g"}`, "/on_success/group"},
 		{`"on_success":{"url":"http://example.com","on_failure":{"url":"http://example.com","key":"k"}}`, "/on_success/on_failure/key"},

@@ -61,6 +61,9 @@ type Task struct {
 	LastError string     `json:"last_error,omitempty" of:"answer"`
 	Version   string     `json:"version,omitempty" of:"answer"`
 
+	// Failures are the latest failed attempts, in the answer to a GET of one task.
+	Failures []durable.Failure `json:"failures,omitempty" of:"answer"`
+
 	hash string     // of a request with an Idempotency-Key
 	next *time.Time // when a pending task runs next, unless it is paused
 }

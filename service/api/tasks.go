@@ -259,7 +259,9 @@ func (a *API) getTask(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	setETag(w, &info)
-	writeJSON(w, http.StatusOK, Shown(&info))
+	t := Shown(&info)
+	t.Failures = info.Failures
+	writeJSON(w, http.StatusOK, t)
 	return nil
 }
 

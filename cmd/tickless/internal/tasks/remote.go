@@ -238,8 +238,8 @@ func infoOf(t *api.Task) durable.Info {
 			info.At = *t.Due
 		}
 	}
-	if t.LastError != "" {
-		info.Failures = []durable.Failure{{Attempt: t.Attempts, Error: t.LastError}}
+	if info.Failures = t.Failures; len(info.Failures) == 0 && t.LastError != "" { // in a list
+		info.Failures = []durable.Failure{{Error: t.LastError}}
 	}
 	if info.State == durable.Past {
 		info.Run = &durable.Run{Key: t.Key, Handler: t.Queue, Done: t.State == "done", Ended: t.Ended, Attempts: t.Attempts, Failures: info.Failures}

@@ -112,6 +112,8 @@ func TestTasks_Service(t *testing.T) {
 		}
 		s.prints("died 20", "get", "dead-0")
 		s.prints(`"state": "dead", "at": "20`, "get", "dead-0", "--json")
+		s.prints(`"failures": [ { "attempt": 1, "time": "20`, "get", "dead-0", "--json")
+		s.prints(", attempt 1: POST http", "get", "dead-0")
 		s.prints("404 Not Found", "list", "--state", "dead", "--error", "404")
 		if out, errs := s.run(cli.ExitFailed, "y\n", "cancel", "dead-0", "none"); !strings.Contains(out, "dead-0 absent") && !strings.Contains(errs, "2 of 2") {
 			s.Errorf("a dead letter is cancelled: %q, %q", out, errs)
