@@ -38,8 +38,8 @@ type loaded[V any] struct {
 // callers get the loaded value, but it is not stored: it may be outdated. If the
 // Scheduler is closed or full, GetOrLoad returns both the value and the error of Set.
 func (k *Timers[K, V]) GetOrLoad(ctx context.Context, key K, d time.Duration, load func(context.Context) (V, error)) (value V, err error) {
-	if load == nil {
-		panic("keyed: GetOrLoad with a nil func")
+	if ctx == nil || load == nil {
+		panic("keyed: GetOrLoad with a nil Context or func")
 	}
 	now := k.nanosSinceStart()
 	st := k.stripeOf(key)

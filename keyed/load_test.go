@@ -86,7 +86,17 @@ func TestGetOrLoad_ErrorsAndPanicsAreNotStored(t *testing.T) {
 		v, err := k.GetOrLoad(t.Context(), "key", time.Minute, func(context.Context) (int, error) { return 7, nil })
 		require.NoError(t, err)
 		require.Equal(t, 7, v)
-		require.Panics(t, func() { k.GetOrLoad(t.Context(), "key", time.Minute, nil) })
+	})
+}
+
+// A refused call holds no lock afterwards: the key can be set.
+func TestGetOrLoad_NilArguments(t *testing.T) {
+	inBubble(t, func(t *testing.T, k *keyed.Timers[string, int]) {
+		const msg = "keyed: GetOrLoad with a nil Context or func"
+		load := func(context.Context) (int, error) { return 1, nil }
+		require.PanicsWithValue(t, msg, func() { k.GetOrLoad(t.Context(), "key", time.Minute, nil) })
+		require.PanicsWithValue(t, msg, func() { k.GetOrLoad(nil, "key", time.Minute, load) }) //lint:ignore SA1012 it is refused
+		require.NoError(t, k.Set("key", 1, time.Minute))
 	})
 }
 
