@@ -52,9 +52,8 @@ func Calendar(s *timer.Scheduler, sched Schedule, f func()) (*Job, error) {
 		panic("jobs: Calendar with a nil Scheduler, Schedule or func")
 	}
 	c := &calendarPlan{schedule: sched, lastMonoTime: s.Now(), lastWallTime: s.Wall()}
-	j := &Job{s: s, f: f, plan: c, next: sched.Next(c.lastWallTime).Round(0)}
 	c.searchAfter = c.lastWallTime
-	return startJob(j)
+	return startJob(&Job{s: s, f: f, plan: c, next: c.occurrence()})
 }
 
 func (c *calendarPlan) isDue(j *Job) bool {
@@ -107,12 +106,18 @@ func (c *calendarPlan) callSchedule(j *Job, now time.Time) {
 	if now.After(c.searchAfter) { // otherwise the clock was set back a little: no occurrence is repeated
 		c.searchAfter = now
 	}
-	occurrence := c.schedule.Next(c.searchAfter).Round(0)
-	if !occurrence.IsZero() && !occurrence.After(c.searchAfter) {
-		occurrence = c.searchAfter.Add(time.Second)
-	}
+	occurrence := c.occurrence()
 	c.nextUnknown = false
 	j.setNext(occurrence)
+}
+
+// occurrence returns the schedule's first occurrence after searchAfter.
+func (c *calendarPlan) occurrence() time.Time {
+	at := c.schedule.Next(c.searchAfter).Round(0)
+	if !at.IsZero() && !at.After(c.searchAfter) {
+		return c.searchAfter.Add(time.Second)
+	}
+	return at
 }
 
 func (c *calendarPlan) timerDelay(j *Job) time.Duration {
