@@ -216,13 +216,19 @@ func TestCalendar_NextPanics(t *testing.T) {
 	require.Equal(t, 1, s.Len(), "the series goes on")
 	clk.Advance(1)
 	require.Equal(t, 11, panics)
+	clk.SetWall(clk.Wall().Add(-time.Hour)) // so the schedule is called before the run
+	require.True(t, j.RunNow())
+	clk.Advance(0)
+	require.Equal(t, 12, panics)
+	require.Equal(t, 12, runs, "RunNow does not depend on the schedule")
+	clk.SetWall(clk.Now())
 	broken = false
 	clk.Advance(time.Minute)
-	require.Equal(t, 11, runs, "occurrences in between are skipped")
+	require.Equal(t, 12, runs, "occurrences in between are skipped")
 	require.Equal(t, clk.Now().Add(time.Second), j.Next())
 	clk.Advance(10 * time.Second)
-	require.Equal(t, 21, runs)
-	require.Equal(t, 11, panics)
+	require.Equal(t, 22, runs)
+	require.Equal(t, 12, panics)
 	require.True(t, j.Stop())
 	balanced(t, s.Stats())
 }

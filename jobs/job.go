@@ -93,13 +93,14 @@ func (j *Job) fire() {
 		return
 	}
 	defer j.becomeIdle()
-	isDue := !paused && j.plan.isDue(j)
-	if !isDue && !runNow {
-		return
-	}
-	defer j.runFunc()
-	if isDue {
-		j.plan.beforeRun(j) // if it panics, the deferred run still happens
+	isDue := false
+	defer func() { // deferred, so that the run happens even if the plan panics
+		if isDue || runNow {
+			j.runFunc()
+		}
+	}()
+	if isDue = !paused && j.plan.isDue(j); isDue {
+		j.plan.beforeRun(j)
 	}
 }
 
