@@ -14,6 +14,9 @@ import (
 // Handler returns a handler that calls h with a request whose context is done after
 // timeout, or when h has returned. It panics if h is nil or timeout is not positive.
 //
+// The timeout does not end a read of the request's body: see [http.Server.ReadTimeout] and
+// [http.ResponseController.SetReadDeadline].
+//
 // h gets a copy of the request. If h calls ParseMultipartForm and the client disconnects,
 // the uploaded files may be removed as soon as h has returned.
 //
