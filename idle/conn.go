@@ -30,6 +30,7 @@ import (
 // lacks return [errors.ErrUnsupported].
 type Conn struct {
 	inner net.Conn
+	tcp   *net.TCPConn // inner, or what is under it; nil if it is another type
 	conns *Conns
 	entry *Entry[*Conn] // set by Wrap, which holds mu meanwhile
 
@@ -158,15 +159,10 @@ func (c *Conn) WriteBuffers(v *net.Buffers) (int64, error) {
 // deliveredLocked returns when the peer acknowledged the last bytes, if that was since the
 // last call, or 0. The caller holds the lock of the entry's stripe.
 func (c *Conn) deliveredLocked(now Moment) Moment {
-	inner := c.inner
-	if t, ok := inner.(interface{ NetConn() net.Conn }); ok { // such as *tls.Conn
-		inner = t.NetConn()
-	}
-	tcp, ok := inner.(*net.TCPConn)
-	if !ok {
+	if c.tcp == nil {
 		return 0
 	}
-	acked, ago := acknowledged(tcp)
+	acked, ago := acknowledged(c.tcp)
 	if acked == c.acked {
 		return 0
 	}

@@ -590,3 +590,30 @@ func (c *closeCounter) Close() error {
 	c.closed.Inc()
 	return c.Conn.Close()
 }
+
+// layered is a connection over another one, as a *tls.Conn is.
+type layered struct {
+	net.Conn
+	asked atomic.Int64
+}
+
+func (c *layered) NetConn() net.Conn {
+	c.asked.Inc()
+	return c.Conn
+}
+
+// Only Wrap calls a user's NetConn, because a check holds a lock: a panic there would lose
+// the connections of the same moment, and a NetConn that waits would stop all checks.
+func TestConns_AsksWhatIsUnderAConnInWrap(t *testing.T) {
+	cs := idle.NewConns(10 * time.Millisecond)
+	defer end(t, cs)
+	near, far := net.Pipe()
+	defer far.Close()
+	inner := &layered{Conn: near}
+	c, err := cs.Wrap(inner)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, inner.asked.Load())
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, idle.ErrIdle)
+	require.EqualValues(t, 1, inner.asked.Load())
+}

@@ -77,6 +77,10 @@ func (cs *Conns) mustNotBeZero() *Conns {
 // returns [ErrClosed] and leaves c open.
 func (cs *Conns) Wrap(c net.Conn) (*Conn, error) {
 	w := &Conn{inner: c, conns: cs.mustNotBeZero()}
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // such as *tls.Conn
+		c = t.NetConn()
+	}
+	w.tcp, _ = c.(*net.TCPConn)
 	cs.monitor.mustKnowTime(cs.monitor.now())
 	// Count first: once the connection is watched, it may be evicted at any time. The
 	// callbacks then wait for mu.
