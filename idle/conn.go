@@ -104,7 +104,11 @@ func (c *Conn) asErrIdle(op string, err error) error {
 	if err == nil || !c.evicted.Load() || !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe) {
 		return err
 	}
-	return &net.OpError{Op: op, Net: c.LocalAddr().Network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: ErrIdle}
+	opErr := &net.OpError{Op: op, Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: ErrIdle}
+	if opErr.Source != nil {
+		opErr.Net = opErr.Source.Network()
+	}
+	return opErr
 }
 
 // Read reads from the connection.

@@ -591,7 +591,7 @@ func (c *closeCounter) Close() error {
 	return c.Conn.Close()
 }
 
-// layered is a connection over another one, as a *tls.Conn is.
+// layered is a connection over another one, as a *tls.Conn is. It has no address.
 type layered struct {
 	net.Conn
 	asked atomic.Int64
@@ -601,6 +601,8 @@ func (c *layered) NetConn() net.Conn {
 	c.asked.Inc()
 	return c.Conn
 }
+
+func (c *layered) LocalAddr() net.Addr { return nil }
 
 // Only Wrap calls a user's NetConn, because a check holds a lock: a panic there would lose
 // the connections of the same moment, and a NetConn that waits would stop all checks.
@@ -614,6 +616,7 @@ func TestConns_AsksWhatIsUnderAConnInWrap(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, inner.asked.Load())
 	_, err = c.Read(make([]byte, 1))
-	require.ErrorIs(t, err, idle.ErrIdle)
+	idleError(t, "read", err)
+	require.EqualError(t, err, "read pipe: closed for being idle")
 	require.EqualValues(t, 1, inner.asked.Load())
 }
