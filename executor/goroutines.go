@@ -31,6 +31,7 @@ func (e *Goroutines) Submit(f func()) error {
 
 // SubmitBatch starts each of fs, in order, on its own goroutine.
 func (e *Goroutines) SubmitBatch(fs []func()) (accepted int, err error) {
+	e.mustBeMade()
 	for i, f := range fs {
 		if !e.beginCallback() {
 			return i, e.refuseCallbacks(len(fs) - i)

@@ -61,6 +61,9 @@ func (d *dispatcher) init(c *config) {
 	case *executor.Goroutines:
 		d.onlyPollerSubmits, d.batcher = false, e
 	}
+	if d.batcher != nil {
+		d.batcher.SubmitBatch(nil) // panics if the executor is nil or zero: later, that would be under a lock
+	}
 }
 
 func (d *dispatcher) newPool(c *config) *executor.Pool {

@@ -112,6 +112,13 @@ func TestWithPanicHandler_Nil(t *testing.T) {
 		func() { timer.WithPanicHandler(nil) })
 }
 
+// Otherwise a start of a timer that is due would panic with the shard's lock held.
+func TestWithExecutor_NotMadeByItsConstructor(t *testing.T) {
+	for _, e := range []executor.Executor{new(executor.Pool), (*executor.Pool)(nil), new(executor.Goroutines), (*executor.Goroutines)(nil)} {
+		require.Panics(t, func() { timer.New(timer.WithExecutor(e)) }, "%T", e)
+	}
+}
+
 // askingPool is a Pool whose Submit locks all shards. Submit would hang if a Scheduler
 // called it while holding a shard's lock.
 type askingPool struct {
