@@ -70,8 +70,8 @@ func (c *Client) storeItem(ctx context.Context, x *Item) (store.Item, error) {
 // one replaces it, unless an option says otherwise. The outcome is Created, Replaced,
 // Kept or, if the task is running, Following.
 //
-// A change of a repeating task loses no run: a run that is due, being retried or running
-// stays, with its time and attempts. It gets the new content, also if it is running and
+// A change of a repeating task loses no run, except some of [FireMissed]: a run that is due,
+// being retried or running stays, with its time and attempts. It gets the new content, also if it is running and
 // needs another attempt. Only what follows changes. With [Next] and unchanged Every, Cron,
 // Zone, Schedule and Start, also a run that is not due yet keeps its time.
 //

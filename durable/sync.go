@@ -19,9 +19,9 @@ type Synced struct {
 }
 
 // Sync makes the repeating tasks of a set exactly the items: it schedules each as
-// [Client.Schedule] does with [OnlyChanged], so that no run is lost, and cancels the tasks
-// that the previous Sync of the set had. A program calls it when it starts, with all its
-// repeating tasks. A key belongs to one set.
+// [Client.Schedule] does with [OnlyChanged], and cancels the tasks that the previous Sync of
+// the set had. A program calls it when it starts, with all its repeating tasks. A key
+// belongs to one set.
 //
 // The version says which program is newer, for example the number or time of its build. A
 // lower version than the set's changes nothing: it is that of an old program that starts
