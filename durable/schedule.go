@@ -71,9 +71,10 @@ func (c *Client) storeItem(ctx context.Context, x *Item) (store.Item, error) {
 // Kept or, if the task is running, Following.
 //
 // A change of a repeating task loses no run, except some of [FireMissed]: a run that is due,
-// being retried or running stays, with its time and attempts. It gets the new content, also if it is running and
-// needs another attempt. Only what follows changes. With [Next] and unchanged Every, Cron,
-// Zone, Schedule and Start, also a run that is not due yet keeps its time.
+// being retried or running stays, with its time and attempts. It gets the new content, also
+// if it is running and needs another attempt. Only what follows changes. With [Next] and
+// unchanged Every, Cron, Zone, Schedule and Start, also a run that is not due yet keeps its
+// time.
 //
 // If a task with [Next] has no run left before its End, that is no error: a pending task
 // is removed (outcome Removed), what is due or running is its last run, and otherwise the
