@@ -19,7 +19,7 @@ func ExampleListener_http() {
 		fmt.Println(err)
 		return
 	}
-	const timeout = 20 * time.Millisecond // 30 seconds in a program
+	const timeout = 100 * time.Millisecond // 30 seconds in a program
 	var active sync.Map
 	l := idle.NewListener(tcp, timeout, idle.WithOnIdle(func(c *idle.Conn, _ time.Time) (evict bool) {
 		_, busy := active.Load(c)
@@ -27,13 +27,14 @@ func ExampleListener_http() {
 	}))
 	srv := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			time.Sleep(5 * timeout)
+			time.Sleep(2 * timeout)
 			io.WriteString(w, "slow but sure")
 		}),
 		ConnState: func(c net.Conn, s http.ConnState) {
-			if s == http.StateActive {
+			switch s {
+			case http.StateNew, http.StateActive: // ReadHeaderTimeout ends those that send nothing
 				active.Store(c, true)
-			} else {
+			default:
 				active.Delete(c)
 			}
 		},
