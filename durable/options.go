@@ -194,7 +194,7 @@ func OnlyNew() ScheduleOption { return ifExistsOption(store.KeepAny) }
 
 // OnlyChanged keeps the key's task if it is pending or running and equals the new one.
 // The outcome is then Kept. Use it to schedule repeating tasks whenever a program
-// starts. A change loses no run: see [Client.Schedule].
+// starts. A change does not lose the run that is due: see [Client.Schedule].
 func OnlyChanged() ScheduleOption { return ifExistsOption(store.KeepSame) }
 
 // OnlyEarlier replaces a pending task only if the new one is due earlier. Otherwise the
